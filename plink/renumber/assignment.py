@@ -1,4 +1,4 @@
-"""Which rank each process gets when hosts are to follow an order. Pure."""
+"""Assignment of a rank to each process when hosts are to follow an order. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Matrix = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Run:
-    """A stretch of adjacent ranks on one host.
+    """Stretch of adjacent ranks on one host.
 
     Args:
         host: name of the host.
@@ -27,7 +27,7 @@ class Run:
 
 
 def kept_and_new(order: Sequence[str], present: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The hosts that are there: those of the order as it has them, and the others as they came.
+    """Return the present hosts of the order, in its sequence, and the others as they came.
 
     Args:
         order: names of hosts; one may come several times, where its ranks are apart.
@@ -39,7 +39,7 @@ def kept_and_new(order: Sequence[str], present: Sequence[str]) -> tuple[list[str
 
 
 def inserted(ring: Sequence[int], new: Sequence[int], distance_us: Matrix) -> list[int]:
-    """A ring with further hosts, one by one each where it adds least to the sum of the hops.
+    """Return a ring with further hosts, each put where it adds least to the sum of the hops.
 
     Cheapest insertion (Rosenkrantz, Stearns and Lewis 1977): of all hosts that wait, the one goes
     first that adds least. A host is never put before the first one, which keeps rank 0.
@@ -94,7 +94,7 @@ def assign_ranks(
 
 
 def find_misfit(hosts: Sequence[str], runs: Sequence[Run]) -> str | None:
-    """Return a host whose ranks an order has apart in a number that its processes do not fit.
+    """Return a host whose processes do not fit the runs that an order has there, or None.
 
     Args:
         hosts: name of each process's host.

@@ -1,4 +1,4 @@
-"""One host's end of a measurement: an echo agent, connected to the process that conducts it."""
+"""Echo agent of one host, connected to the process that conducts a measurement."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class MeasuringPort(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def take_part(port: MeasuringPort, number: int) -> None:
-    """Run an echo agent that the conducting process drives, until that hangs up.
+    """Run an echo agent, driven by the conducting process until that hangs up.
 
     A process that cannot take part hangs up: its host is then one that was not measured.
 
@@ -84,7 +84,7 @@ def introduce(connection: socket.socket, secret: str, number: int, deadline_s: f
 
 
 def admit(connection: socket.socket, secret: str, deadline_s: float) -> int:
-    """Return the number of the agent that calls, once both ends have proven the secret.
+    """Authenticate an echo agent that calls and return its number.
 
     Args:
         connection: of the caller.
@@ -113,7 +113,7 @@ def _proof(secret: str, role: str, number: int, nonces: bytes) -> bytes:
 
 
 def _receive(connection: socket.socket, size_bytes: int, deadline_s: float) -> bytes:
-    """Receive so many bytes before the deadline, however slowly they come."""
+    """Receive exactly `size_bytes` bytes before the deadline, however slowly they come."""
     data = b""
     while len(data) < size_bytes:
         left_s = deadline_s - time.monotonic()

@@ -29,14 +29,14 @@ _CLIQUE = re.compile(r"^[ \t]*CliqueId[ \t]*:[ \t]*(\d+)[ \t\r]*$", re.MULTILINE
 
 @functools.cache
 def own_names() -> list[str]:
-    """Return what this host calls itself; its first address where that says nothing."""
+    """Return the names of this host; its first address if none of them is usable."""
     names = list(dict.fromkeys([socket.gethostname(), socket.getfqdn()]))
     usable = [name for name in names if is_host_name(name) and not name.startswith(_EVERYBODYS)]
     return usable or own_addresses()[:1] or [_EVERYBODYS]
 
 
 def own_addresses() -> list[str]:
-    """Return the addresses at which other hosts may know this one."""
+    """Return the addresses at which other hosts may know this one, without loopback."""
     found = [address for addresses in host_addresses().values() for address in addresses]
     return [address for address in found if not ipaddress.ip_address(address).is_loopback]
 
@@ -61,7 +61,7 @@ def named_host(given: str | None, environment: Mapping[str, str], option: str) -
 
 @functools.cache
 def own_facts() -> str:
-    """Return what `plink.probes.facts.parse` reads; empty where there is no shell."""
+    """Return this host's facts for `plink.probes.facts.parse`; empty if the script cannot run."""
     try:
         done = subprocess.run(
             ["sh", "-s"], input=SCRIPT, capture_output=True, check=False, timeout=_FACTS_S

@@ -148,7 +148,7 @@ def _decide(
     source: OrderSource,
     environment: Mapping[str, str],
 ) -> Decision:
-    """Hear all processes, decide for them, and tell them."""
+    """Collect all processes of the job, decide their new ranks, and tell them."""
     try:
         # What it imports takes as long as the others take to come.
         basis = source.basis(request)
@@ -185,11 +185,11 @@ def _decide(
 
 
 class _LostError(PlinkError):
-    """The hosts could not be measured."""
+    """Failure to measure the hosts."""
 
 
 def _refuse_disagreement(meeting: Meeting, members: Sequence[Member]) -> None:
-    """Refuse ranks that were told other things than rank 0."""
+    """Refuse the job if ranks were told different things, or two hosts share a name."""
     sizes = Counter(member.ranks for member in members)
     if set(sizes) != {len(members)}:
         # Who comes after the refusal finds no meeting place, and would not know why.
@@ -258,7 +258,7 @@ def _numbered(
 
 
 def _unchanged(members: Sequence[Member]) -> Decision:
-    """Return the launcher's own ranks."""
+    """Return the decision that keeps the launcher's own ranks."""
     names = names_of(members, ())
     return Decision(list(range(len(members))), names, members[0].master_address)
 
@@ -272,7 +272,7 @@ def _measure(
     request: RenumberRequest,
     environment: Mapping[str, str],
 ) -> Basis:
-    """Return the basis with a cluster of the job's hosts, measured or kept from an earlier job.
+    """Return the basis with a cluster of the job's hosts, measured now or by an earlier job.
 
     Raises:
         _LostError: they could not all be measured.
@@ -316,5 +316,5 @@ def _measure(
 
 
 def say(text: str) -> None:
-    """Tell the user, whatever the launcher logs."""
+    """Print a message for the user on standard error."""
     print(f"plink: {text}", file=sys.stderr, flush=True)

@@ -1,4 +1,4 @@
-"""Clusters that were measured from inside a job, kept for the next one on the same hosts."""
+"""Cache of clusters measured from inside a job, for the next job on the same hosts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FOLDER = "jobs"
 
 
 class Kept:
-    """The cluster that is kept for a set of hosts.
+    """Cache entry for the cluster of a set of hosts.
 
     Args:
         file: of the cluster; None to keep nothing.
@@ -35,7 +35,7 @@ class Kept:
         members: Sequence[Member],
         names: Sequence[str],
     ) -> Kept:
-        """Return what is kept for the hosts of these processes.
+        """Return the cache entry for the hosts of these processes.
 
         Args:
             folder: that the user named; empty for PLINK_CACHE, or the user's cache folder.
@@ -48,7 +48,7 @@ class Kept:
         return cls(None if base is None else base / f"{hosts_key(members, names)}.npz")
 
     def read(self) -> Cluster | None:
-        """Return the cluster, or None where there is none that can be read."""
+        """Return the cached cluster, or None where there is none that can be read."""
         if self.file is None or not self.file.exists():
             return None
         try:
@@ -58,7 +58,7 @@ class Kept:
             return None
 
     def write(self, cluster: Cluster, say: Callable[[str], None]) -> None:
-        """Keep a cluster, and say where; a folder that cannot be written is no reason to fail."""
+        """Cache a cluster and tell the user where; a folder that cannot be written is no error."""
         if self.file is None:
             return
         try:
@@ -77,7 +77,7 @@ def hosts_key(members: Sequence[Member], names: Sequence[str]) -> str:
 
 
 def _cache_folder(environment: Mapping[str, str]) -> Path | None:
-    """Return the user's own, which jobs on all hosts see where homes are shared."""
+    """Return the user's cache folder, which hosts share where homes are shared, or None."""
     cache = environment.get("XDG_CACHE_HOME", "")
     try:
         base = Path(cache) if cache.startswith("/") else Path.home() / ".cache"

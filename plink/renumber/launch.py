@@ -1,4 +1,4 @@
-"""What launchers tell a process in its environment, and the same after ranks were renumbered. Pure.
+"""Environment variables of launchers: rank and size of a process, and new values. Pure.
 
 Only variables that programs read are changed. Those by which an MPI library finds its own processes
 (PMI_RANK, PMIX_RANK) must stay: ranks of MPI cannot be changed from outside.
@@ -25,7 +25,7 @@ _MAX_PORT = 65_535
 
 @dataclass(frozen=True)
 class Launcher:
-    """The variables of a launcher.
+    """Environment variables of a launcher.
 
     Args:
         name: what messages call the launcher.
@@ -65,7 +65,7 @@ _HOST_RANKS = ("NODE_RANK",)
 
 @dataclass(frozen=True)
 class Launch:
-    """What a process was told by its launcher.
+    """Rank of a process and size of its job, as its launcher told them.
 
     Args:
         rank: of the process.
@@ -81,7 +81,7 @@ class Launch:
 
 
 def read_launch(environment: Mapping[str, str]) -> Launch:
-    """Return what the launcher told this process.
+    """Return the rank and the job's size that the launcher told this process.
 
     Raises:
         WrongUseError: no known launcher did, or what it told cannot be.
@@ -117,7 +117,7 @@ def _told_by(launcher: Launcher, environment: Mapping[str, str]) -> Launch:
 
 
 def read_port(environment: Mapping[str, str], variable: str = MASTER_PORT) -> int:
-    """Return the port that a variable names.
+    """Return the port that an environment variable names.
 
     Raises:
         WrongUseError: it is not set, or names none.
@@ -145,7 +145,7 @@ def _whole(environment: Mapping[str, str], name: str, most: int) -> int:
 
 
 class Placement(Output, frozen=True, kw_only=True):
-    """Where a process is after ranks were renumbered.
+    """Place of a process in its job after ranks were renumbered.
 
     Attributes:
         rank: new rank
@@ -183,7 +183,7 @@ class RenumberedProcess(Placement, frozen=True, kw_only=True):
 def renumbered_environment(
     environment: Mapping[str, str], launch: Launch, placement: Placement
 ) -> dict[str, str]:
-    """Return the variables that change, with their new values.
+    """Return the environment variables that change, with their new values.
 
     Those of a launcher are changed if it counts the same processes: under torchrun in a Slurm job
     SLURM_PROCID is the number of a node, and stays.

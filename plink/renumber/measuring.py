@@ -1,4 +1,4 @@
-"""Measuring the hosts of a job from inside it.
+"""Measurement of a job's hosts from inside the job.
 
 One process of every host runs an echo agent and connects it to the process that decides, which
 conducts the measurement as `plink probe` does over SSH, in rounds of disjoint pairs.
@@ -58,7 +58,7 @@ _KEPT = "what was measured earlier"
 
 
 def is_lacking(members: Sequence[Member], names: Sequence[str], cluster: Cluster | None) -> bool:
-    """Return whether a host has not been measured with most others, or not at its address.
+    """Return whether a cluster lacks a host's address or its readings with most others.
 
     Args:
         members: the processes by number.
@@ -90,7 +90,7 @@ def measured(
     say: Callable[[str], None],
     number: int = 0,
 ) -> Cluster:
-    """Measure the hosts that `earlier` lacks, and return it with their round-trip times.
+    """Measure the hosts that `earlier` lacks and return a cluster with all round-trip times.
 
     Args:
         members: the processes by number.
@@ -195,7 +195,7 @@ def connected_agents(
     tell: Callable[[MeasuringPort, Sequence[int]], None],
     number: int = 0,
 ) -> Iterator[list[ReachedHost]]:
-    """Connect the echo agents of all hosts, one process a host; leaving ends them.
+    """Connect an echo agent of every host and yield them; leaving the context ends them.
 
     Args:
         members: the processes by number.
@@ -225,20 +225,20 @@ def connected_agents(
 
 
 class _Telling:
-    """Progress of a measurement that prints sentences, and neither stages nor steps."""
+    """Progress of a measurement that prints sentences, and shows neither stages nor steps."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         self.say = say
 
     def stage(self, name: str, total: int) -> None:
-        """Ignore that a stage begins."""
+        """Ignore the beginning of a stage."""
 
     def step(self) -> None:
-        """Ignore that a step is done."""
+        """Ignore the end of a step."""
 
 
 def _addresses(members: Sequence[Member], first_on: Mapping[str, int]) -> dict[str, str]:
-    """The traffic address of each host that has one."""
+    """Choose the traffic address of each host that has one."""
     known: dict[str, Candidates] = {}
     found: dict[str, str] = {}
     for name, number in first_on.items():
@@ -273,7 +273,7 @@ def _calls(
     tell: Callable[[MeasuringPort, Sequence[int]], None],
     number: int,
 ) -> Iterator[dict[int, socket.socket]]:
-    """Yield the connections of the hosts' processes by their numbers; all hang up at the end."""
+    """Yield the connections of the hosts' processes by number, and close them at the end."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with socket.create_server(
         (address if is_address(address) else "", 0), family=family, backlog=_BACKLOG
@@ -299,7 +299,7 @@ def _calls(
 
 
 class _Callers:
-    """Connections at the measuring port, each of which proves itself in a thread of its own.
+    """Connections at the measuring port, each authenticated in a thread of its own.
 
     Args:
         secret: of the measurement.
@@ -315,14 +315,14 @@ class _Callers:
         self.admitted: dict[int, socket.socket] = {}
 
     def enter(self, connection: socket.socket, address: tuple[Any, ...]) -> None:
-        """Let a caller prove itself; where too many try, the oldest stranger is cut off."""
+        """Start to authenticate a caller; where too many try, the oldest stranger is cut off."""
         with self._lock:
             source = limiter.source_of(str(address[0]))
             caller = self._limiter.enter(source, lambda: _hang_up(connection))
         threading.Thread(target=self._admit, args=(connection, caller), daemon=True).start()
 
     def close(self) -> dict[int, socket.socket]:
-        """Admit nobody else. Return the agents' connections by their numbers."""
+        """Admit no further caller and return the agents' connections by number."""
         with self._lock:
             self._is_closed = True
             return dict(self.admitted)

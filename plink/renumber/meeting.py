@@ -33,11 +33,11 @@ _VERSION_HINT = "do all hosts have the same version of plink?"
 
 
 class MeetAgainError(PlinkError):
-    """The meeting came to nothing, for a process was lost: the others meet in another one."""
+    """Error of a meeting that lost a process: the others meet in another one."""
 
 
 class RefusedError(PlinkError):
-    """A process refused the meeting; every process raises this, for the same reason."""
+    """Error of a meeting that a process refused; every process raises it, for one reason."""
 
 
 class Decision(Struct, frozen=True, forbid_unknown_fields=True):
@@ -69,12 +69,12 @@ class Decision(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def in_order(self) -> str:
-        """The hosts in order, as messages name them."""
+        """Hosts by new number, as text for messages."""
         return format_names(self.hosts_in_order, _MOST_NAMED)
 
 
 class Word(Struct, frozen=True, forbid_unknown_fields=True):
-    """Decision of number 0 for all others: to measure first, or the new numbers.
+    """Message of process 0 to all others: to measure first, or the new numbers.
 
     Args:
         decision: what all agree on; None where processes are to measure first.
@@ -88,7 +88,7 @@ class Word(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def parse_word(content: bytes) -> Word:
-    """Return the word that number 0 said.
+    """Parse a message of process 0.
 
     Raises:
         ValueError: it says what no honest process says.
@@ -143,7 +143,7 @@ class Meeting:
         self._measuring: Sequence[int] = ()
 
     def come(self, own: Member) -> None:
-        """Say who this process is.
+        """Announce this process to the meeting.
 
         Raises:
             RefusedError: another process has the same number; all others are told so.
@@ -158,7 +158,7 @@ class Meeting:
             )
 
     def members(self, own: Member) -> list[Member]:
-        """Return all processes by their numbers; for number 0.
+        """Wait for all processes and return them by number; only process 0 calls this.
 
         Raises:
             MeetAgainError: one did not come, or said what cannot be read.
@@ -176,14 +176,14 @@ class Meeting:
         return members
 
     def wait_for(self, numbers: Sequence[int], wait_s: float) -> None:
-        """Wait for processes that number 0 did not count on, as long as they come; for number 0."""
+        """Wait for processes that process 0 did not count on, for at most `wait_s` seconds."""
         deadline = time.monotonic() + wait_s
         with suppress(TimeoutError):
             for number in numbers:
                 self._store.get(f"member/{number}", max(0.0, deadline - time.monotonic()))
 
     def ask(self, port: MeasuringPort, numbers: Sequence[int]) -> None:
-        """Ask processes to measure their hosts; for number 0.
+        """Ask processes to measure their hosts; only process 0 calls this.
 
         Args:
             port: where the measurement is conducted.
@@ -193,7 +193,7 @@ class Meeting:
         self._measuring = [number for number in numbers if number != self._number]
 
     def all_are_back(self, wait_s: float | None = None) -> None:
-        """Wait until the processes that were asked to measure have done so; for number 0.
+        """Wait until the processes asked to measure have done so; only process 0 calls this.
 
         Raises:
             MeetAgainError: one did not come back.
@@ -202,7 +202,7 @@ class Meeting:
         self._said_by("back", self._measuring, self._wait_s if wait_s is None else wait_s)
 
     def decide(self, decision: Decision) -> None:
-        """Tell the other processes what is decided; for number 0.
+        """Tell the other processes the decision; only process 0 calls this.
 
         Raises:
             RefusedError: another process has refused.
@@ -210,7 +210,7 @@ class Meeting:
         self._say(Word(decision))
 
     def refuse(self, reason: str, hint: str | None = None) -> NoReturn:
-        """Make all processes raise the error.
+        """Raise an error in this process and make all other processes raise it, too.
 
         Raises:
             RefusedError: always.
@@ -219,7 +219,7 @@ class Meeting:
         raise RefusedError(reason, hint)
 
     def give_up(self, reason: str, hint: str | None = None) -> NoReturn:
-        """Make all processes that still wait raise the error, as this one does.
+        """Raise an error and make all processes that still wait raise it, if they are reached.
 
         Raises:
             RefusedError: always.
@@ -231,7 +231,7 @@ class Meeting:
     def decision(
         self, measure: Callable[[MeasuringPort], None], wait_s: float | None = None
     ) -> Decision:
-        """Return what number 0 decides, after measuring where it asks for that; for the others.
+        """Wait for process 0's decision, measuring when it asks for that; the others call this.
 
         Args:
             measure: takes part in a measurement, and returns when it is over.
@@ -254,7 +254,7 @@ class Meeting:
                 self._store.set(f"back/{self._number}", b"1")
 
     def _said_by(self, key: str, numbers: Sequence[int], wait_s: float) -> list[bytes]:
-        """Return the values of processes, all of which have one, in the order of `numbers`."""
+        """Wait until the processes have set a key each and return the values in their order."""
         deadline = time.monotonic() + wait_s
         for number in numbers:
             while True:
@@ -307,7 +307,7 @@ class Meeting:
             raise MeetAgainError(f"{self._noun} 0 {_UNREADABLE}", _VERSION_HINT) from None
 
     def _given_up(self, reason: str) -> bytes:
-        """Return the word that counts after this process has waited too long for it."""
+        """Claim the awaited message, to make all meet again; return the one that counts."""
         again = msgspec.json.encode(Word(Decision(again=reason)))
         try:
             return self._store.claim(f"word/{self._words}", again)
@@ -317,7 +317,7 @@ class Meeting:
 
 
 def _raise_end(word: bytes) -> None:
-    """Raise what a word asks all processes to raise, if it does."""
+    """Raise the error that a message asks all processes to raise, if it does."""
     try:
         decision = parse_word(word).decision
     except ValueError:
@@ -331,7 +331,7 @@ def _raise_end(word: bytes) -> None:
 
 
 def _process(content: bytes) -> str:
-    """Return the name that messages use for the process that wrote a member."""
+    """Return the name of the process that wrote a member, for messages."""
     try:
         member = from_bytes(content)
     except ValueError:

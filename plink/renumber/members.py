@@ -1,4 +1,4 @@
-"""What each process tells the others of itself, and which host of the files it is on."""
+"""Descriptions of processes that they give each other, and the hosts that they are on."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from plink.formats.hosts import Host
 
 
 class Member(Struct, frozen=True, forbid_unknown_fields=True):
-    """A process that takes part: a rank of a job, or an agent of torchrun.
+    """Process that takes part in a renumbering: a rank of a job, or an agent of torchrun.
 
     Args:
         names: names of its host, given by the user or by the host itself; the first is for
@@ -42,17 +42,17 @@ class Member(Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def name(self) -> str:
-        """What messages call its host."""
+        """Name of the process's host, for messages."""
         return self.names[0]
 
 
 def to_bytes(member: Member) -> bytes:
-    """Return the member as JSON."""
+    """Encode a member as JSON."""
     return msgspec.json.encode(member)
 
 
 def from_bytes(content: bytes) -> Member:
-    """Return the member that `to_bytes` wrote.
+    """Parse the output of `to_bytes`.
 
     Raises:
         ValueError: another program wrote it, or a text of it could not be shown in messages.
@@ -119,7 +119,7 @@ def select_leaders(members: Sequence[Member], names: Sequence[str]) -> dict[str,
 
 
 def find_shared_name(members: Sequence[Member]) -> str | None:
-    """Return a name that two hosts have, told by addresses of which they share none; else None."""
+    """Return a name that two hosts without a common address share, or None."""
     addresses_of: dict[str, set[str]] = {}
     for member in members:
         if not member.addresses:
@@ -131,5 +131,5 @@ def find_shared_name(members: Sequence[Member]) -> str | None:
 
 
 def differing_files(members: Sequence[Member]) -> list[str]:
-    """Return the names of hosts whose files say something else than those of the first one."""
+    """Return the names of the hosts whose files differ from those of the first process."""
     return [member.name for member in members if member.digest != members[0].digest]

@@ -1,4 +1,4 @@
-"""The order of the hosts that are there: from an order file, or from what their network is like."""
+"""Order of a job's hosts, from an order file or from what their network is like."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Basis:
 
 @dataclass(frozen=True)
 class Numbering:
-    """Processes in the order of their hosts.
+    """Numbering of processes in the order of their hosts.
 
     Args:
         agents: by new rank the number that each process had.
@@ -77,7 +77,7 @@ class Numbering:
 
 
 def numbered(members: Sequence[Member], basis: Basis) -> Numbering:
-    """Number members in the order of their hosts; hosts that nothing is known of come last."""
+    """Number processes in the order of their hosts; hosts that nothing is known of come last."""
     hosts = names_of(members, basis.hosts)
     runs, notes = order_hosts(list(dict.fromkeys(hosts)), basis)
     return Numbering(assign_ranks(hosts, runs), hosts, notes)
@@ -137,7 +137,7 @@ def _runs(
 def _search(
     hosts: list[str], kept: int, basis: Basis, domain_of: Mapping[str, str]
 ) -> tuple[list[Run], list[str]]:
-    """Search for a cheap order of hosts, from that of those that were kept.
+    """Search for a cheap order of hosts, starting from the sequence of an earlier order.
 
     Args:
         hosts: names, all in the cluster.

@@ -73,7 +73,7 @@ class RenumberRequest:
 
     @property
     def is_probed(self) -> bool:
-        """Whether the hosts are to be measured."""
+        """Whether the hosts are to be measured from inside the job."""
         return (
             self.loaded is None
             and self.order is not None
@@ -83,7 +83,7 @@ class RenumberRequest:
 
 @dataclass(frozen=True)
 class OrderSource:
-    """Argument `order` of a process, as it was read.
+    """Order, cluster or `probe` that a process was given, as it was read.
 
     Args:
         label: what messages call it.
@@ -97,7 +97,7 @@ class OrderSource:
 
     @classmethod
     def of(cls, request: RenumberRequest, environment: Mapping[str, str]) -> OrderSource:
-        """Read what was given.
+        """Read the order that a process was given, by its request or its environment.
 
         Raises:
             WrongUseError: nothing was, or the file cannot be read.
@@ -127,7 +127,7 @@ class OrderSource:
         return cls(f"{path} ({digest[:8]})", digest, path)
 
     def basis(self, request: RenumberRequest) -> Basis:
-        """Return what the order of hosts is found from, for the process that decides.
+        """Load what the order of hosts follows from; only the process that decides calls this.
 
         Raises:
             WrongUseError: the file is no order and no cluster, or does not go with the mesh.

@@ -1,4 +1,4 @@
-"""Renumbering a process that has no PyTorch: where it meets the others, and what it becomes."""
+"""Renumbering of a process without PyTorch: its meeting place and its new variables."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def renumber_process(
 
 
 def find_meeting(given: str | None, environment: Mapping[str, str]) -> tuple[str, int]:
-    """Return host and port of the meeting place.
+    """Return the host and port of the store where the processes meet.
 
     Raises:
         WrongUseError: nothing says where it is.
@@ -81,7 +81,7 @@ def find_meeting(given: str | None, environment: Mapping[str, str]) -> tuple[str
 
 @contextmanager
 def _store(launch: Launch, host: str, port: int, timeout_s: float) -> Iterator[TcpStore]:
-    """Open the store, which rank 0 serves until all others have hung up."""
+    """Open the store of the meeting, which rank 0 serves until all others have hung up."""
     with ExitStack() as stack:
         if launch.rank == 0:
             try:

@@ -1,4 +1,4 @@
-"""A key-value store of a job that needs no PyTorch: rank 0 serves it while the ranks meet.
+"""Key-value store of a job without PyTorch, which rank 0 serves while the ranks meet.
 
 A connection begins with `MAGIC`. A request is its kind (`S` set, `C` claim, `G` get), the length of
 its key (2 bytes), of its value (4 bytes), the milliseconds that a get may wait (4 bytes), key and
@@ -41,7 +41,7 @@ _LATE_S = 3.0
 
 
 class TcpStore:
-    """One rank's end of the store.
+    """Client of a job's key-value store, for one rank.
 
     Args:
         host: name or address of the host of rank 0.
@@ -71,7 +71,7 @@ class TcpStore:
         self._socket.sendall(MAGIC)
 
     def set(self, key: str, value: bytes) -> None:
-        """Set a value.
+        """Set a key's value.
 
         Raises:
             OSError: rank 0 is gone.
@@ -79,7 +79,7 @@ class TcpStore:
         self._ask(b"S", key, value)
 
     def claim(self, key: str, value: bytes) -> bytes:
-        """Set a value unless the key has one, and return what it has then.
+        """Set a key unless it has a value, and return the value that it has.
 
         Raises:
             OSError: rank 0 is gone.
@@ -87,7 +87,7 @@ class TcpStore:
         return self._ask(b"C", key, value) or b""
 
     def get(self, key: str, timeout_s: float) -> bytes:
-        """Return the value as soon as a rank has set it.
+        """Return a key's value as soon as a rank has set it.
 
         Raises:
             TimeoutError: none did in time, or rank 0 is gone.
@@ -101,7 +101,7 @@ class TcpStore:
         return found
 
     def close(self) -> None:
-        """Hang up."""
+        """Close the connection to the store."""
         self._socket.close()
 
     def _ask(self, kind: bytes, key: str, value: bytes, wait_s: float = 0.0) -> bytes | None:
@@ -123,7 +123,7 @@ class TcpStore:
 
 
 def answers(host: str, port: int) -> bool:
-    """Return whether a store of this kind answers there."""
+    """Return whether a store of this kind answers at a host and port."""
     try:
         store = TcpStore(host, port, _RETRY_S)
     except PlinkError:
@@ -174,7 +174,7 @@ def _listen(port: int) -> socket.socket:
 
 
 class _Server:
-    """The store, in a thread of its own.
+    """Server of the store, which runs in a thread of its own.
 
     Args:
         ranks: number of ranks that will connect. Many more callers are hung up on.
@@ -190,11 +190,11 @@ class _Server:
         self._is_ending = threading.Event()
 
     def run(self, listener: socket.socket) -> None:
-        """Serve until the end, and then those that are still there."""
+        """Serve until `end` is called, then for a while the ranks that still use the store."""
         asyncio.run(self._run(listener))
 
     def end(self) -> None:
-        """Let the server end once all have hung up."""
+        """Let the server end once all ranks have hung up."""
         self._is_ending.set()
 
     async def _run(self, listener: socket.socket) -> None:
