@@ -45,7 +45,7 @@ class Connected(Closing):
     _native: core.Engine
 
     def check(self) -> None:
-        """Raise the error that the engine has failed with, if it has failed.
+        """Raise an error if the engine has failed or is closed.
 
         Raises:
             EngineError: it names the culprit.
