@@ -1,4 +1,4 @@
-"""The hub's optimizer state as PyTorch's optimizers keep theirs."""
+"""Conversion between the hub's optimizer state and that of PyTorch's optimizers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _ADAM = ("adam", "adamw")
 
 
 def pull_state(worker: Worker, layout: Layout, kind: str) -> dict[Tensor, dict[str, Any]]:
-    """Pull state by parameter, as `Optimizer.state`; empty before the first step."""
+    """Return the hub's state by parameter, as `Optimizer.state`; empty before the first step."""
     if not STATES[kind]:
         return {}
     steps, arrays = worker.state()
@@ -38,7 +38,7 @@ def pull_state(worker: Worker, layout: Layout, kind: str) -> dict[Tensor, dict[s
 
 
 def push(worker: Worker, layout: Layout, kind: str, state: Mapping[Any, Any]) -> None:
-    """Give the hub what `Optimizer.load_state_dict` made of a state; zeros where it has none.
+    """Load a PyTorch optimizer's state into the hub; zeros for parameters without one.
 
     Raises:
         WrongUseError: it is another optimizer's, or parameters have taken different steps.

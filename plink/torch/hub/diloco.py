@@ -1,4 +1,4 @@
-"""Training that meets at a hub every so many steps (Douillard et al. 2023, 2025)."""
+"""Training with an exchange at a hub every so many steps (Douillard et al. 2023, 2025)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _WIRES = ("float32", "bfloat16", "int8")
 
 
 class DiLoCo:
-    """Workers train by themselves and exchange, every so many steps, what they have changed.
+    """Local training by each worker, which exchanges its changes by a hub every so many steps.
 
         diloco = plink.torch.DiLoCo(model, inner, hub=hub, sync_every=100)
         while diloco.rounds < 500:
@@ -115,13 +115,14 @@ class DiLoCo:
 
     @property
     def rounds(self) -> int:
-        """How often the hub has every fragment: a worker that joins sees how far the others are."""
+        """Number of outer steps that every fragment has had, also before this worker joined."""
         return min(one.iteration for one in self._exchanges)
 
     @property
     def step(self) -> int:
-        """How many local steps it is into the training; one that joins begins where the others
-        exchanged last.
+        """Number of local steps so far, counted from the beginning of the training.
+
+        A worker that joins begins where the others exchanged last.
         """
         return self._step
 
@@ -142,12 +143,12 @@ class DiLoCo:
         self.close()
 
     def close(self) -> None:
-        """Exchange nothing more; what is under way is taken by the hub without this worker."""
+        """Stop exchanging; the hub completes exchanges under way without this worker."""
         self._hook.remove()
 
     @contextlib.contextmanager
     def global_weights(self) -> Iterator[None]:
-        """Within it the model has the hub's weights, as of each fragment's last exchange."""
+        """Give the model the hub's weights within the context, and its own again afterwards."""
         own = [[one.clone() for one in exchange.parameters] for exchange in self._exchanges]
         for exchange in self._exchanges:
             exchange.show()
@@ -160,7 +161,7 @@ class DiLoCo:
                         parameter.copy_(value)
 
     def _join(self, hub: Hub, parts: Sequence[Layout], options: dict[str, Any]) -> list[Worker]:
-        """A worker of each fragment's service, at rounds that go together."""
+        """Join the service of every fragment, all at rounds that go together."""
         for _ in range(_TRIES):
             # All before the first waits for values: the others go on only as far as without them.
             workers = [
@@ -204,7 +205,7 @@ class DiLoCo:
 
 
 def _parts(model: nn.Module, fragments: int) -> list[dict[str, Parameter]]:
-    """The trained parameters of each fragment, by name; modules are not taken apart."""
+    """Return the trained parameters of each fragment by name; a module's stay together."""
     layers: list[dict[str, Parameter]] = []
     seen: set[int] = set()
     for place, module in model.named_modules():

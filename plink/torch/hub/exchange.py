@@ -1,4 +1,4 @@
-"""A fragment of a model, and the hub's weights of it."""
+"""Exchange of a model's fragment with the hub's weights of it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from plink.torch.hub.link import steps_taken
 
 
 class Exchange:
-    """Pushes what a worker has changed since it last had the hub's weights, and takes new ones.
+    """Exchange of one fragment: pushes a worker's changes of weights, and takes new weights.
 
     Args:
         worker: who has not started.
@@ -32,21 +32,21 @@ class Exchange:
 
     @property
     def iteration(self) -> int:
-        """How many outer steps the hub has made of it."""
+        """Number of outer steps that the hub has made with the fragment."""
         return steps_taken(self._worker, is_under_way=self.is_under_way)
 
     @property
     def parameters(self) -> list[Parameter]:
-        """Parameters of the model that are exchanged here."""
+        """Parameters of the model in this fragment."""
         return self._layout.parameters
 
     def show(self) -> None:
-        """Give the model the hub's weights."""
+        """Copy the hub's weights of the fragment into the model."""
         self._layout.scatter(self._values)
 
     @torch.no_grad()
     def send(self) -> None:
-        """Push the change of the weights; training may go on."""
+        """Push the change of the fragment's weights without waiting for new ones."""
         for change, value, parameter in zip(
             self._changes, self._values, self._layout.parameters, strict=True
         ):
@@ -58,7 +58,7 @@ class Exchange:
 
     @torch.no_grad()
     def take(self, mixing: float) -> Step:
-        """Wait for the hub's new weights, and mix them with the worker's.
+        """Wait for the hub's new weights, and mix them with the worker's own.
 
         Args:
             mixing: the share of the worker's own.

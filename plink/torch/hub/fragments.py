@@ -1,4 +1,4 @@
-"""Which layers are exchanged together, and when (Douillard et al. 2025, Streaming DiLoCo, §2.2).
+"""Schedule of exchanges by fragment (Douillard et al. 2025, Streaming DiLoCo, §2.2).
 
 Fragment p is sent after the local steps t with t mod H = floor((p + 1) H / P), and what comes back
 is taken in tau steps later. Exchanges are numbered: exchange n is fragment n mod P's, in its round
@@ -45,14 +45,14 @@ class Schedule:
             )
 
     def time(self, exchange: int) -> int:
-        """Return after which local step, from 1, this exchange is sent; 0 before the first."""
+        """Return the local step, from 1, after which an exchange is sent; 0 before the first."""
         if exchange < 0:
             return 0
         round_, fragment = divmod(exchange, self.fragments)
         return round_ * self.sync_every + (fragment + 1) * self.sync_every // self.fragments
 
     def sent(self, step: int) -> int | None:
-        """The exchange that is sent after this local step, if there is one."""
+        """Return the exchange that is sent after a local step, or None."""
         if step < 1:
             return None
         round_, within = divmod(step - 1, self.sync_every)
@@ -62,11 +62,11 @@ class Schedule:
         return None
 
     def taken(self, step: int) -> int | None:
-        """The exchange whose result is taken in after this local step, if there is one."""
+        """Return the exchange whose result is applied after a local step, or None."""
         return self.sent(step - self.overlap_steps)
 
     def is_possible(self, rounds: Sequence[int]) -> bool:
-        """Whether who joins can contribute from these rounds on: to exchanges without a gap.
+        """Return whether a worker can join at these rounds and miss no exchange between them.
 
         Else it would wait for an exchange to which others need an earlier one of it.
 
@@ -77,7 +77,7 @@ class Schedule:
         return max(numbers) - min(numbers) < self.fragments
 
     def begin(self, rounds: Sequence[int]) -> int:
-        """The local step at which a worker begins that joins.
+        """Return the local step at which a worker that joins begins.
 
         Args:
             rounds: of each fragment, the first to which it contributes.
@@ -90,7 +90,7 @@ class Schedule:
 
 
 def deal_layers(sizes: Sequence[int], fragments: int) -> list[list[int]]:
-    """Deal layers to fragments: each in turn to the one with the least so far.
+    """Deal layers to fragments, each to the fragment with the least so far.
 
     Layers of one size fall to fragments in turn, the strided pattern of the paper.
 

@@ -1,4 +1,4 @@
-"""A worker's way to a hub."""
+"""Hub: the connection of a training process to a namespace of the parameter service."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _LEAST_TIMEOUT_S = 1e-3
 
 
 def _servers(servers: str | Sequence[str]) -> list[str]:
-    """The servers that the argument lists, each as HOST:PORT.
+    """Return the listed servers, each checked to be HOST:PORT.
 
     Raises:
         WrongUseError: it lists none, or what is no server.
@@ -76,7 +76,7 @@ def _leave_at_exit(reference: weakref.ref[Hub]) -> None:
 
 
 class Hub:
-    """A namespace at a hub, the parameter service (`docs/hub-torch.md`).
+    """Namespace at a hub, the parameter service, for one worker (`docs/hub-torch.md`).
 
         with plink.torch.Hub("10.0.0.9:7100", "job", secret_file="job.key") as hub:
             optimizer = hub.optimizer(torch.optim.AdamW(model.parameters()), clip_norm=1.0)
@@ -144,19 +144,19 @@ class Hub:
         self.close()
 
     def close(self) -> None:
-        """Leave the service: the other workers go on without this one."""
+        """Leave the hub's services; the other workers go on without this one."""
         for worker in self._open.values():
             worker.close()
         self._open.clear()
 
     def abandon(self) -> None:
-        """Vanish from the service as if killed, to try out `on_loss`."""
+        """Drop out of the service as if killed, to try out `on_loss`."""
         for worker in self._open.values():
             worker.abandon()
         self._open.clear()
 
     def leave(self, worker: Worker) -> None:
-        """Let a worker that `connect` returned leave its service."""
+        """Leave the service of one worker that `connect` returned."""
         worker.close()
         self._open = {name: one for name, one in self._open.items() if one is not worker}
 
@@ -172,7 +172,7 @@ class Hub:
         wire: str = "float32",
         deterministic: bool = False,
     ) -> HubOptimizer:
-        """Let the hub take an optimizer's steps. All workers leave with the first one's weights.
+        """Return an optimizer whose steps the hub takes, from the first worker's weights on.
 
         Args:
             optimizer: new, of torch.optim.SGD, Adam or AdamW, with all its groups.
@@ -227,7 +227,7 @@ class Hub:
         return HubOptimizer(optimizer, layout, worker, kind, overlap=overlap, scaler=scaler)
 
     def connect(self, manifest: Manifest, suffix: str = "", **options: Any) -> Worker:
-        """A worker of the namespace, or of one beside it.
+        """Connect a worker to the namespace, or to one whose name has a suffix.
 
         Args:
             manifest: what it holds.

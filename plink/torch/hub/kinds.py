@@ -1,4 +1,4 @@
-"""Which of PyTorch's optimizers a hub can be, and with what."""
+"""Support of PyTorch's optimizers by a hub: which of them, with which options."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _REFUSED = ("amsgrad", "maximize", "differentiable")
 
 
 def kind_of(optimizer: Optimizer) -> str:
-    """Return the hub's name of an optimizer; momentum counts if it is not 0 at the start.
+    """Return the hub's name of an optimizer: `momentum` for SGD whose momentum is not 0.
 
     Raises:
         WrongUseError: the hub has none like it.

@@ -1,4 +1,4 @@
-"""Which parameters a hub holds, and where each lies in a worker's flat arrays."""
+"""Layout of the parameters that a hub holds in a worker's flat arrays."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Layout:
         return len(self.parameters)
 
     def views(self, flat: Floats) -> list[Tensor]:
-        """Each parameter's part of a flat array, in its shape; they share its memory."""
+        """Return each parameter's part of a flat array, in its shape and sharing its memory."""
         whole = torch.from_numpy(flat)
         return [
             whole[begin:end].view(parameter.shape)
@@ -61,7 +61,7 @@ class Layout:
         ]
 
     def gathered(self) -> Floats:
-        """(items,): all parameters as they are, in float32."""
+        """Return all parameters in one float32 array, (items,)."""
         flat = np.empty(self.manifest.items, np.float32)
         with torch.no_grad():
             for view, parameter in zip(self.views(flat), self.parameters, strict=True):
@@ -70,7 +70,7 @@ class Layout:
 
     @torch.no_grad()
     def scatter(self, views: Sequence[Tensor]) -> None:
-        """Let the parameters be what these views hold."""
+        """Copy views, one for each parameter, into the parameters."""
         for parameter, view in zip(self.parameters, views, strict=True):
             parameter.copy_(view)
 

@@ -1,4 +1,4 @@
-"""Connecting to a service, which the first worker makes where it may."""
+"""Connection of a worker to a service, which the first worker creates where it may."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def connect_worker(
     creates: bool,
     options: WorkerOptions,
 ) -> Worker:
-    """A worker of the service that was asked for.
+    """Connect a worker to a service, and create the service first if asked to.
 
     Args:
         servers: "host:port" of each.
@@ -63,7 +63,7 @@ def connect_worker(
 
 
 def verify(asked: ServiceOptions, found: ServiceOptions, *, creates: bool) -> None:
-    """Check that a service works as a worker asks for.
+    """Check that a service has the options that a worker asks for.
 
     Raises:
         WrongUseError: it does not.
@@ -118,7 +118,7 @@ def _join_service(
 
 
 def steps_taken(worker: Worker, *, is_under_way: bool) -> int:
-    """How many iterations a worker's values are of; the first, 0, brought those to begin with.
+    """Return how many steps the service has taken up to the values that a worker has.
 
     Args:
         worker: who has started.

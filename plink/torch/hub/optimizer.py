@@ -1,4 +1,4 @@
-"""An optimizer whose gradients go to a hub and whose steps are taken there."""
+"""Optimizer that pushes its gradients to a hub, which takes the steps."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from plink.torch.hub.pushing import Pushing
 
 
 class HubOptimizer(Optimizer):
-    """Optimizer that `Hub.optimizer` returns.
+    """Optimizer whose steps a hub takes, as `Hub.optimizer` returns.
 
     Each gradient is pushed as soon as a backward pass has it, and `step` waits for the new values
     of all parameters. A parameter without a gradient has zeros, so that momentum and weight decay
@@ -76,13 +76,15 @@ class HubOptimizer(Optimizer):
 
     @property
     def iteration(self) -> int:
-        """How many steps the hub has taken: a worker that joins sees how far the others are."""
+        """Number of steps that the hub has taken, also before this worker joined."""
         return steps_taken(self._worker, is_under_way=self._pushing.is_under_way)
 
     @property
     def last_step(self) -> Step | None:
-        """Hub's answer to the last step: its norm before clipping, whether it was skipped, and how
-        many workers took part; None before the first.
+        """Hub's answer to the last step; None before the first.
+
+        It has the norm before clipping, whether the step was skipped, and how many workers took
+        part.
         """
         return self._last
 
@@ -91,7 +93,7 @@ class HubOptimizer(Optimizer):
 
     @contextlib.contextmanager
     def no_sync(self) -> Iterator[None]:
-        """Backward passes within it add to gradients and push nothing."""
+        """Let backward passes within the context add to gradients and push nothing."""
         before, self._accumulates = self._accumulates, True
         try:
             yield
@@ -99,7 +101,7 @@ class HubOptimizer(Optimizer):
             self._accumulates = before
 
     def zero_grad(self, set_to_none: bool = True) -> None:
-        """Clear gradients as PyTorch does.
+        """Clear gradients as PyTorch does, between steps only.
 
         Raises:
             WrongUseError: gradients are on their way, and no step has taken them.
@@ -113,7 +115,7 @@ class HubOptimizer(Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
-        """Push what is missing, wait for the hub's step, and take the new values.
+        """Push the gradients not yet pushed, wait for the hub's step, and take the new values.
 
         Raises:
             WrongUseError: there is a closure, or something changed behind what was pushed.
@@ -135,7 +137,7 @@ class HubOptimizer(Optimizer):
             self._take_values()
 
     def add_param_group(self, param_group: Any) -> None:
-        """Refuse: what the hub holds is fixed from the start."""
+        """Refuse a new group: what the hub holds is fixed from the start."""
         if self._is_built:
             raise WrongUseError(
                 "parameters cannot be added to what a hub holds",
@@ -144,7 +146,7 @@ class HubOptimizer(Optimizer):
         super().add_param_group(param_group)
 
     def state_dict(self) -> Any:
-        """PyTorch's own, with the hub's state: the plain optimizer can load it.
+        """Return PyTorch's `state_dict` with the hub's state; the plain optimizer can load it.
 
         Raises:
             WrongUseError: gradients are on their way.
@@ -157,7 +159,7 @@ class HubOptimizer(Optimizer):
             self.state.clear()
 
     def load_state_dict(self, state_dict: Any) -> None:
-        """Give the hub this state, the plain optimizer's or one of `state_dict`; on all workers.
+        """Load a `state_dict` of this or the plain optimizer into the hub; on all workers.
 
         Raises:
             WrongUseError: gradients are on their way, or it is not of such an optimizer.

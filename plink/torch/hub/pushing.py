@@ -1,4 +1,4 @@
-"""One iteration's gradients on their way to the hub, from whatever thread they come."""
+"""Push of one iteration's gradients to the hub, from any thread."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from plink.torch.hub.layout import Layout
 
 
 class Pushing:
-    """Copies gradients to where the worker sends them from, each once in an iteration.
+    """Copies of gradients into a worker's array and their pushes, each once in an iteration.
 
     Args:
         worker: that sends.
@@ -49,7 +49,7 @@ class Pushing:
 
     @torch.no_grad()
     def came(self, index: int) -> None:
-        """Push the gradient of this parameter.
+        """Push the gradient of a parameter, and begin the iteration if it is the first.
 
         Raises:
             WrongUseError: it was pushed in this iteration before, or is sparse.
@@ -65,7 +65,7 @@ class Pushing:
 
     @torch.no_grad()
     def rest(self) -> None:
-        """Push what has not come in this iteration: gradients of earlier passes, or zeros."""
+        """Push what is missing in this iteration: gradients of earlier passes, or zeros."""
         with self._lock:
             self._begin()
             for index in range(len(self._layout)):
@@ -73,7 +73,7 @@ class Pushing:
                     self._push(index)
 
     def verify(self) -> None:
-        """Check that the pushed gradients are those that the step is taken with.
+        """Check that gradients and hyperparameters have not changed since they were pushed.
 
         GradScaler's own reading and unscaling do not count as changes, in PyTorch's count either.
 
@@ -95,7 +95,7 @@ class Pushing:
             )
 
     def wait(self) -> Step:
-        """All new values of the iteration; then the next can begin."""
+        """Wait for all new values of the iteration, then allow the next one."""
         try:
             return self._worker.wait()
         finally:
@@ -126,7 +126,7 @@ class Pushing:
 
 
 def sparse_error(names: Sequence[str], index: int) -> WrongUseError:
-    """Return the error for a gradient that a hub does not take."""
+    """Return the error for a sparse gradient, which a hub does not take."""
     return WrongUseError(
         f"the gradient of '{names[index]}' is sparse, and a hub takes dense ones alone",
         "give sparse=False to the embedding",
