@@ -1,4 +1,4 @@
-"""The channel of a rank without others."""
+"""Channel of a rank without other ranks."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import threading
 
 
 class Alone:
-    """Channel of a rank alone: nothing is sent, and nothing comes."""
+    """Channel of a rank without other ranks: nothing is sent, and nothing comes."""
 
     def __init__(self) -> None:
         self._is_woken = threading.Event()
 
     def post_letter(self, rank: int, letter: bytes) -> None:
-        """Refuse: there is no other rank."""
+        """Do nothing: there is no other rank."""
 
     def letters(self, timeout_s: float) -> list[tuple[int, bytes | None]]:
-        """None, once it is woken or the time is over."""
+        """Wait until the rank is woken or the time is over; return no messages."""
         self._is_woken.wait(timeout_s)
         self._is_woken.clear()
         return []
 
     def wake_letters(self) -> None:
-        """Let `letters` return."""
+        """Make `letters` return at once."""
         self._is_woken.set()

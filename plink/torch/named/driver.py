@@ -1,4 +1,4 @@
-"""The thread that runs a control machine beside a rank's engine."""
+"""Thread that runs a negotiation machine beside a rank's engine."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ _LONGEST_SLEEP_S = 3600.0
 
 
 class Machine(Protocol):
-    """Machine that decides what ranks do."""
+    """Machine of a rank that decides which collectives run, by events and actions."""
 
     def step(self, events: Sequence[Event], now_s: float) -> list[Action]:
-        """Process events and return the actions that follow."""
+        """Process events and return the actions that follow from them."""
 
 
 class Channel(Protocol):
     """Channel for messages to the machines of other ranks."""
 
     def post_letter(self, rank: int, letter: bytes) -> None:
-        """Send one."""
+        """Send a message to a rank's machine."""
 
     def letters(self, timeout_s: float) -> list[tuple[int, bytes | None]]:
         """Return received messages; None stands for a peer that has closed."""
 
     def wake_letters(self) -> None:
-        """Let `letters` return."""
+        """Make `letters` return at once."""
 
 
 class Driver:
-    """Runs until the engine ends or fails, or until `close`.
+    """Thread that runs a machine until `close`, also after the engine has failed.
 
     Args:
         machine: of this rank.
@@ -64,13 +64,13 @@ class Driver:
         self._thread.start()
 
     def tell(self, event: Event) -> None:
-        """Deliver an event of this rank."""
+        """Pass an event of this rank to the machine."""
         with self._lock:
             self._events.append(event)
         self._channel.wake_letters()
 
     def close(self, text: str) -> None:
-        """End the thread; what is pending fails with `text`."""
+        """End the thread; pending collectives fail with `text`."""
         with self._lock:
             self._events.append(Lost(text))
             self._is_closed = True
@@ -80,7 +80,7 @@ class Driver:
             self._thread.join()
 
     def sleep(self, seconds: float) -> None:
-        """Sleep, or return at `close`."""
+        """Sleep for some seconds, or until `close`."""
         self._closing.wait(seconds)
 
     def _run(self) -> None:
@@ -102,7 +102,7 @@ class Driver:
             events = self._await()
 
     def _await(self) -> list[Event]:
-        """Wait for messages of others, or until something else needs attention."""
+        """Wait for messages of other ranks, or until the machine must wake; return events."""
         if self._has_failed:
             return self._await_own()
         left_s = self._wakes_s - time.monotonic()
@@ -120,7 +120,7 @@ class Driver:
         ]
 
     def _await_own(self) -> list[Event]:
-        """The engine brings nothing more, but the program may still announce."""
+        """Wait for events of this rank's program, as the engine brings nothing more."""
         while True:
             with self._lock:
                 if self._events:

@@ -1,4 +1,4 @@
-"""Ends of a rank's iterations, and the graph learnt in each; for the mode `graph`."""
+"""Iterations of a rank's program, and the graph learnt in each; for the mode `graph`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from plink.training.control.requests import Request
 
 
 class Iterations:
-    """Records those whose order is offered to other ranks.
+    """Recorder of iterations whose order is offered to other ranks.
 
     Args:
         machine: of this rank.
@@ -29,7 +29,7 @@ class Iterations:
         self._records = True
 
     def learn(self, root: Tensor, sources: Mapping[str, Sequence[Parameter]]) -> None:
-        """Gradients are about to be computed backward from here."""
+        """Record that gradients are about to be computed backward from a tensor."""
         if self._records:
             self._learner.compute(root, sources)
 
@@ -39,16 +39,16 @@ class Iterations:
             self._learner.announce(requests)
 
     def awaited(self, name: str) -> None:
-        """A thread waits for it, longer than usual."""
+        """Tell the machine that a thread has waited long for a collective."""
         self._tell(Awaited(name))
 
     def waited(self, name: str) -> None:
-        """Record that the program goes on."""
+        """Record that the program goes on after a collective."""
         if self._records:
             self._learner.wait(name)
 
     def end(self) -> None:
-        """The program has got all that it wanted in this iteration."""
+        """End an iteration: tell the machine its order, if recorded, and begin the next."""
         self._ended += 1
         self._tell(IterationEnded(self._learner.order() if self._records else None))
         self._learner.begin()

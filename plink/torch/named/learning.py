@@ -1,5 +1,7 @@
-"""Graph of one iteration of a rank's program: what autograd computes, what is reduced
-where in it, and what a thread waited for before it went on.
+"""Graph of one iteration of a rank's program, from which the order of all-reduces follows.
+
+It has what autograd computes, what is reduced where in that, and what a thread waited for before it
+went on.
 
 Autograd's own graph says what depends on what within a backward pass. That is not enough to know
 what may wait for what: a thread of PyTorch runs one thing after the other, so that whatever it does
@@ -37,14 +39,14 @@ class _Node:
 
 @dataclass(frozen=True)
 class _Computed:
-    """Node of autograd's graph."""
+    """Node of autograd's graph, numbered in the order of discovery."""
 
     number: int
     node: _Node
 
 
 class Learner:
-    """Records iterations, in whatever threads the program announces and waits.
+    """Recorder of the graph of one iteration, in whatever threads the program runs.
 
     Args:
         fusion_bytes: of a buffer at most.
@@ -56,7 +58,7 @@ class Learner:
         self.begin()
 
     def begin(self) -> None:
-        """An iteration begins, of which nothing is known."""
+        """Begin an iteration, and forget what is known of the one before."""
         with self._lock:
             # Of autograd's nodes, in the order in which they were found.
             self._computed: dict[Any, _Computed] = {}
@@ -71,7 +73,7 @@ class Learner:
             self._is_whole = True
 
     def compute(self, root: Tensor, sources: Mapping[str, Sequence[Parameter]]) -> None:
-        """Record that this thread is about to compute gradients backward from here.
+        """Record that this thread is about to compute gradients backward from a tensor.
 
         Args:
             root: such as a loss.
@@ -111,7 +113,7 @@ class Learner:
                 self._pass(reduced)
 
     def order(self) -> Order | None:
-        """Return the iteration's order; None if unknown."""
+        """Return the order of all-reduces that follows from the recorded graph; None if unknown."""
         with self._lock:
             reduced = sorted(self._reduced.values(), key=lambda node: node.place)
             if not reduced or not self._is_whole or (self._has_run_back and not self._ends):
@@ -153,7 +155,7 @@ class Learner:
             self._pass(node)
 
     def _where(self, name: str, inside: Any) -> list[_Computed]:
-        """Return the nodes within which a collective is announced."""
+        """Return the nodes of autograd within which a collective is announced."""
         if name in self._sources:
             leaves = [self._leaves.get(id(source), []) for source in self._sources[name]]
             return [computed for found in leaves for computed in found]
@@ -168,7 +170,7 @@ class Learner:
         return before
 
     def _pass(self, reduced: _Node) -> None:
-        """Let the thread's further nodes follow this one."""
+        """Let the thread's further nodes follow a collective that it has waited for."""
         me = threading.get_ident()
         before = self._waited.get(me)
         self._waited[me] = _Node([reduced] if before is None else [before, reduced])
@@ -178,12 +180,12 @@ class Learner:
 
 
 def _is_back() -> bool:
-    """Whether this thread computes gradients."""
+    """Return whether this thread is computing gradients."""
     return bool(torch._C._current_graph_task_id() != _NO_TASK)
 
 
 def _others(reduced: Sequence[_Node]) -> list[_Node]:
-    """All that these follow on and that is reduced nowhere."""
+    """Return all nodes that the reduced nodes depend on and that are not reduced themselves."""
     found = {id(node): node for node in reduced}
     left = list(reduced)
     for node in left:

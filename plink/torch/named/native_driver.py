@@ -1,4 +1,4 @@
-"""The native machine of a rank, which native threads run, without Python."""
+"""Native negotiation machine of a rank, run by native threads without Python."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _LONGEST_SLEEP_S = 3600.0
 
 
 class NativeDriver:
-    """Runs until `close`; what the machine wants is done by a thread of Python.
+    """Native thread that runs a machine until `close`; a Python thread does its actions.
 
     Args:
         machine: of this rank; used by nobody else.
@@ -37,18 +37,18 @@ class NativeDriver:
         self._thread.start()
 
     def tell(self, event: Event) -> None:
-        """Deliver an event of this rank."""
+        """Pass an event of this rank to the machine."""
         self._native.tell(event)
 
     def close(self, text: str) -> None:
-        """End the thread; what is pending fails with `text`."""
+        """End the threads; pending collectives fail with `text`."""
         self._native.close(text)
         if self._thread is not threading.current_thread():
             self._thread.join()
 
     @property
     def busy_s(self) -> float:
-        """Processor time that the machine took."""
+        """Processor time that the machine has taken, in s."""
         return self._native.busy_s
 
     def _run(self) -> None:

@@ -1,4 +1,4 @@
-"""One rank's side of the agreement on what runs in which order."""
+"""One rank's side of the agreement on which collectives run in which order."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _ENDED = "this rank's process group has ended"
 
 
 class Negotiation:
-    """Collectives are announced here, and begin when all ranks have announced them.
+    """Negotiation of a rank: collectives are announced, and begin once all ranks have them.
 
     Args:
         machine: of this rank.
@@ -133,7 +133,7 @@ class Negotiation:
         return self._stage(tensors)
 
     def announce_unnamed(self, request_of: Callable[[str], Request], begun: Begun) -> None:
-        """Announce a collective without a name; it begins when all ranks have announced as many."""
+        """Announce a collective by its count: it begins when all ranks have announced as many."""
         with self._lock:
             request = request_of(f"{UNNAMED}{self._unnamed % _MOST_UNNAMED}")
             if refusal := self._own.announce((request,), self._ended):
@@ -145,7 +145,7 @@ class Negotiation:
             self._announce_held()
 
     def join(self) -> int:
-        """Contribute zeros until all ranks have joined. Returns the one that did so last.
+        """Contribute zeros until all ranks have joined; return the rank that joined last.
 
         Raises:
             DistBackendError: a rank is lost, or has joined already.
@@ -161,7 +161,7 @@ class Negotiation:
         return joining.wait()
 
     def learn(self, root: Tensor, sources: Mapping[str, Sequence[Parameter]]) -> None:
-        """Gradients are about to be computed backward from here; for the mode `graph`.
+        """Record that gradients are about to be computed backward; for the mode `graph`.
 
         Args:
             root: such as a loss.
@@ -171,19 +171,19 @@ class Negotiation:
             self._iterations.learn(root, sources)
 
     def end_iteration(self) -> None:
-        """All gradients of an iteration are announced, and reduced."""
+        """Record that all gradients of an iteration are announced and reduced."""
         if self._iterations is not None:
             with self._lock:
                 self._iterations.end()
 
     def close(self) -> None:
-        """End the thread; what is pending fails."""
+        """End the thread; pending collectives fail."""
         with self._lock:
             self._ended = _ENDED
         self._driver.close(_ENDED)
 
     def _do(self, action: Action) -> None:
-        """Carry out the machine's action, in the driver's thread."""
+        """Carry out an action of the machine, in the driver's thread."""
         if isinstance(action, Release):
             for batch in action.batches:
                 self._release(batch)
@@ -265,7 +265,7 @@ class Negotiation:
         self._notifier.submit(await_end, self._end)
 
     def _end(self) -> None:
-        """A batch has ended."""
+        """Record that a batch has ended."""
         with self._lock:
             self._under_way -= 1
             self._driver.tell(Done())
@@ -273,7 +273,7 @@ class Negotiation:
                 self._announce_held()
 
     def _hold(self, requests: Sequence[Request], is_of_iteration: bool = True) -> None:
-        """The program has announced them; the machine is told by `_announce_held`."""
+        """Record announced requests; `_announce_held` tells the machine of them."""
         if self._iterations is not None and is_of_iteration:
             self._iterations.announce(requests)
         if self._recorder is not None:
@@ -281,7 +281,7 @@ class Negotiation:
         self._held.extend(requests)
 
     def _announce_held(self) -> None:
-        """Tell the machine; the lock is held, so that none comes between."""
+        """Tell the machine of the held requests; the caller holds the lock."""
         if self._held:
             held, self._held = tuple(self._held), []
             self._driver.tell(Announced(held))
@@ -293,7 +293,7 @@ class Negotiation:
 
 
 class _Joining:
-    """A rank that waits until all have joined."""
+    """Wait of a rank that has joined until all others have."""
 
     def __init__(self) -> None:
         self._is_over = threading.Event()
@@ -325,7 +325,7 @@ def _after(first: Callable[[], None], then: Callable[[], None]) -> Callable[[], 
 
 
 def _zeros(request: Request, device: torch.device) -> list[Tensor]:
-    """Return the contribution of a rank that has joined."""
+    """Return the zeros that a rank which has joined contributes to a request."""
     return [
         torch.zeros(tensor.shape, dtype=getattr(torch, tensor.dtype), device=device)
         for tensor in request.tensors

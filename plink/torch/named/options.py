@@ -1,4 +1,4 @@
-"""How the ranks of a group agree on the order of their collectives."""
+"""Options of how the ranks of a group agree on the order of their collectives."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _LEAST_STALL_S = 1e-9
 
 @dataclass(frozen=True)
 class Control:
-    """The same on all ranks, which is verified.
+    """Options of the negotiation, the same on all ranks, which is verified.
 
     Args:
         mode: `tree`: readiness goes up the plan's tree, and what is released comes down. `graph`:
@@ -96,7 +96,7 @@ class Control:
 
     @property
     def settings(self) -> Settings:
-        """Settings of the negotiation machines."""
+        """Settings of the negotiation machines, by these options."""
         return Settings(
             fusion_bytes=self.fusion_bytes,
             cycle_s=self.cycle_ms / 1000.0,
@@ -110,7 +110,7 @@ class Control:
 
 @dataclass(frozen=True)
 class Options(EngineOptions):
-    """Options of a group: those of its engine, and how its ranks agree.
+    """Options of a group: those of its engine, and how its ranks agree on an order.
 
     Args:
         control: None where all ranks begin the same collectives in the same order.

@@ -1,4 +1,4 @@
-"""Which machine a rank runs, and by what: natively, or its twin in Python to compare with."""
+"""Choice of a rank's negotiation machine and driver: native, or in Python to compare."""
 
 from __future__ import annotations
 
@@ -35,10 +35,9 @@ _MACHINES: dict[str, tuple[Callable[[Place, Settings], Machine], ...]] = {
 def machine_of(
     control: Control, forest: Forest | None, rank: int, *, is_deterministic: bool = False
 ) -> Machine:
-    """The machine of a rank, as `PLINK_CONTROL` says: `native`, or its twin in `python`; of mode
-    `graph` that of `tree`, with which it begins.
+    """Create a rank's machine, as `PLINK_CONTROL` says: `native`, or its twin in `python`.
 
-    Ranks may differ in that variable.
+    That of mode `graph` begins with that of `tree`. Ranks may differ in the variable.
 
     Args:
         control: of the group.
@@ -74,7 +73,7 @@ def _parents(control: Control, forest: Forest | None) -> list[int]:
 def driver_of(
     machine: Machine, engine: Engine | None, do: Callable[[Action], None]
 ) -> Driver | NativeDriver:
-    """Start the thread that runs a machine beside an engine; None for a rank alone."""
+    """Start the thread that runs a machine beside an engine, or beside none for a rank alone."""
     if engine is None:
         return Driver(machine, Alone(), do)
     if isinstance(machine, _native.Machine):

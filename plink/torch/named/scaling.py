@@ -1,4 +1,4 @@
-"""Factors before and after a sum."""
+"""Scaling of an all-reduce's buffer before and after the sum."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from plink.torch.staging import Post, Stage
 
 
 class ScaledStage:
-    """A stage whose buffer on the host is multiplied before it is reduced, and after.
+    """Stage whose host buffer is multiplied before it is reduced, and after.
 
     Args:
         stage: which.
@@ -36,11 +36,11 @@ class ScaledStage:
         return self._stage.size_bytes
 
     def fuse(self, tensors: Sequence[Tensor], stages: Sequence[Stage]) -> Stage:
-        """Return a stage of all these tensors, scaled alike."""
+        """Return one stage for the tensors of several, with the same factors."""
         return ScaledStage(self._stage.fuse(tensors, stages), self._before, self._after)
 
     def begin(self, post: Post) -> PieceWork | None:
-        """Begin as the stage does, with scaled buffers."""
+        """Begin the wrapped stage, with scaled buffers."""
 
         def post_scaled(host: Tensor) -> PieceWork | None:
             if self._before != 1.0:
@@ -56,20 +56,20 @@ class ScaledStage:
         return self._stage.begin(post_scaled)
 
     def finish(self) -> None:
-        """Finish as the stage does."""
+        """Finish the wrapped stage."""
         self._stage.finish()
 
     def join(self) -> None:
-        """Join as the stage does."""
+        """Join the wrapped stage."""
         self._stage.join()
 
     def arrival(self) -> contextlib.AbstractContextManager[Any]:
-        """Return the stage's context for the arrival."""
+        """Return the wrapped stage's context for the arrival."""
         return self._stage.arrival()
 
 
 class _ScaledWork:
-    """A work whose buffer is multiplied once it has ended, before anybody reads it.
+    """Work whose buffer is multiplied once it has ended, before anybody reads the buffer.
 
     Args:
         work: of the reduction.

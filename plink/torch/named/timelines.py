@@ -1,4 +1,4 @@
-"""Which ranks write a timeline, and where."""
+"""Recorders of timelines: which ranks write one, and where."""
 
 from __future__ import annotations
 

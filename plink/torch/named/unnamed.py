@@ -21,7 +21,7 @@ def unnamed_request(
     device: str = "cpu",
     root: int = -1,
 ) -> Request:
-    """Build a request of a collective.
+    """Build the request for a collective that the program did not name.
 
     Args:
         name: by its place among those without a name.

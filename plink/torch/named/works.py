@@ -1,4 +1,4 @@
-"""Collectives by name under way."""
+"""Works of collectives that the negotiation releases."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class Watch(Protocol):
     """Observer that is told which collective the program is blocked on."""
 
     def awaited(self, name: str) -> None:
-        """A thread waits for it."""
+        """Record that a thread waits for a collective, longer than usual."""
 
     def waited(self, name: str) -> None:
-        """Record that the program goes on."""
+        """Record that the program goes on after a collective."""
 
 
 class NamedWork:
-    """All-reduce by name: announced, and then released together with others.
+    """Work of an all-reduce by name: announced, and then released together with others.
 
     Args:
         name: of the all-reduce.
@@ -48,7 +48,7 @@ class NamedWork:
         """Made by the thread that announces it: on an accelerator it knows that thread's stream."""
 
     def watch(self, watch: Watch) -> None:
-        """Tell whether the program waits for it."""
+        """Set the observer that is told when the program waits for this all-reduce."""
         self._watch = watch
 
     def release(self, batch: Reduction) -> None:
@@ -57,12 +57,12 @@ class NamedWork:
         self._released.set()
 
     def refuse(self, text: str) -> None:
-        """Fail before the beginning."""
+        """Make the all-reduce fail before it begins."""
         self._error = text
         self._released.set()
 
     def wait(self, timeout: timedelta = NO_TIMEOUT) -> bool:
-        """Return when the tensors hold the result.
+        """Wait until the tensors hold the result.
 
         Raises:
             DistBackendError: it failed, with the name of the rank whose fault it is; or it has not
@@ -86,17 +86,17 @@ class NamedWork:
         return is_over
 
     def is_completed(self) -> bool:
-        """Whether it has ended, well or not."""
+        """Return whether the all-reduce has ended, with or without success."""
         if not self._released.is_set():
             return False
         return self._batch is None or self._batch.is_completed()
 
     def is_success(self) -> bool:
-        """Whether it has ended well."""
+        """Return whether the all-reduce has ended with success."""
         return self.is_completed() and self._batch is not None and self._batch.is_success()
 
     def exception(self) -> DistBackendError | None:
-        """Return the error with which the work failed."""
+        """Return the error with which the all-reduce failed, or None."""
         if not self.is_completed():
             return None
         if self._batch is not None:
@@ -104,23 +104,23 @@ class NamedWork:
         return DistBackendError(f"plink: {self._error}")
 
     def result(self) -> list[Tensor]:
-        """The tensors, after `wait`."""
+        """Return the tensors, which hold the result after `wait`."""
         return self.tensors
 
     def synchronize(self) -> None:
-        """Wait as `wait`."""
+        """Wait as `wait` does without an argument."""
         self.wait()
 
 
 class GroupedWork(NamedWork):
-    """Several all-reduces that begin together."""
+    """Work of several all-reduces that begin together."""
 
     def __init__(self, name: str, tensors: Sequence[Tensor], timeout: timedelta) -> None:
         super().__init__(name, tensors, timeout)
         self.members = [NamedWork(name, [tensor], timeout) for tensor in tensors]
 
     def watch(self, watch: Watch) -> None:
-        """Tell whether the program waits for one of them."""
+        """Set the observer that is told when the program waits for one of the all-reduces."""
         super().watch(watch)
         for member in self.members:
             member.watch(watch)
@@ -132,14 +132,14 @@ class GroupedWork(NamedWork):
             member.release(batch)
 
     def refuse(self, text: str) -> None:
-        """None of them begins."""
+        """Make all of the all-reduces fail before they begin."""
         super().refuse(text)
         for member in self.members:
             member.refuse(text)
 
 
 class Begun:
-    """A collective that the program did not name: begun by the group's own means once released.
+    """Collective that the program did not name, which the group begins once released.
 
     Args:
         begin: hands it to the engine.
@@ -151,5 +151,5 @@ class Begun:
         self.work = work
 
     def refuse(self, text: str) -> None:
-        """Fail before the beginning."""
+        """Make the collective fail before it begins."""
         self.work.refuse(text)
