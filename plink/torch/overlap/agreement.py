@@ -19,7 +19,7 @@ from plink.training.overlap.profile import Floats
 
 @dataclass(frozen=True)
 class Measured:
-    """Measurements of one window.
+    """Measurements of one window, of one rank or of all ranks together.
 
     Args:
         ready_s: (L,) when each gradient is ready; of all ranks together the latest.
@@ -57,7 +57,7 @@ def together(own: Measured, group: ProcessGroup) -> Measured:
 
 @dataclass(frozen=True)
 class Told:
-    """Decision of rank 0.
+    """Decision of rank 0 that all ranks are told.
 
     Args:
         order: of gradients, by their first places; empty where nothing changes.
@@ -73,7 +73,7 @@ class Told:
 
 
 def broadcast_decision(own: Told | None, gradients: int, group: ProcessGroup) -> Told:
-    """Return rank 0's decision on all ranks.
+    """Broadcast rank 0's decision and return it on all ranks.
 
     Args:
         own: of rank 0; None on the others.

@@ -1,4 +1,4 @@
-"""In which order gradients stand in their pools, and where these are cut."""
+"""Arrangement of gradients: their order in the pools, and the cuts between groups."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Arrangement:
 
 
 class Arranger(Protocol):
-    """Says how gradients are arranged, and hears what each pass was like.
+    """Strategy that decides how gradients are arranged, and observes each pass.
 
     On all ranks it says the same, since groups are collectives. `pass_ended` is called on all ranks
     after the same collective, when nothing of the pass is in flight: it may run collectives of its
@@ -40,7 +40,7 @@ class Arranger(Protocol):
     """
 
     def first(self, profile: Profile) -> Arrangement:
-        """The arrangement to begin with.
+        """Return the arrangement to begin with.
 
         Args:
             profile: of all gradients in the reverse order of their registration, all ready at 0.
@@ -50,14 +50,14 @@ class Arranger(Protocol):
         """Record a ready gradient; called once for each in a pass, in this rank's order."""
 
     def group_posted(self, group: int, works: Sequence[Any]) -> None:
-        """The group, by its place between cuts, has been posted: a work for each type in it."""
+        """Record that a group, by its place between cuts, is posted: a work for each type in it."""
 
     def pass_ended(self) -> Arrangement | None:
-        """All groups are reduced; an arrangement for later passes, or None for the one so far."""
+        """Record the end of a pass; return an arrangement for later passes, or None to keep it."""
 
 
 class Fixed:
-    """Fixed schedule, in the reverse order of registration.
+    """Arranger with a fixed schedule, in the reverse order of registration.
 
     Args:
         scheduling: of the profile.
@@ -69,7 +69,7 @@ class Fixed:
         self._in_flight = in_flight
 
     def first(self, profile: Profile) -> Arrangement:
-        """The only one."""
+        """Return the only arrangement."""
         return Arrangement(profile.names, self._scheduling(profile).cuts, self._in_flight)
 
     def gradient_ready(self, name: str) -> None:
@@ -84,7 +84,7 @@ class Fixed:
 
 
 class InOrder(Fixed):
-    """Changes once, after the first pass, to the order in which rank 0's gradients came.
+    """Arranger that changes once, after the first pass, to the order of rank 0's gradients.
 
     Args:
         scheduling: of the profile, whose times are all 0.
@@ -103,12 +103,12 @@ class InOrder(Fixed):
         return super().first(profile)
 
     def gradient_ready(self, name: str) -> None:
-        """Remembered in the first pass."""
+        """Record the gradient's place in the first pass; ignore later passes."""
         if self._came is not None:
             self._came.append(name)
 
     def pass_ended(self) -> Arrangement | None:
-        """Return, after the first pass, the gradients as they came, then those that did not."""
+        """Return an arrangement in rank 0's order after the first pass, and None later."""
         if self._came is None:
             return None
         said = [[*self._came, *(name for name in self._sizes if name not in set(self._came))]]

@@ -1,4 +1,4 @@
-"""A schedule for those who keep PyTorch's DistributedDataParallel."""
+"""Schedules for programs that keep PyTorch's DistributedDataParallel."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _BYTES_PER_MB = 1 << 20
 def bucket_caps(
     module: nn.Module, schedule: str | Schedule, order: Sequence[str] | None = None
 ) -> list[float]:
-    """Return bucket caps with which DistributedDataParallel's buckets fall on a schedule's cuts.
+    """Return caps that make DistributedDataParallel's buckets end at a schedule's cuts.
 
         DDP(net, bucket_cap_mb_list=plink.torch.bucket_caps(net, "lazy(4MB)"))
 

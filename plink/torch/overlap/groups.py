@@ -1,4 +1,4 @@
-"""Slices of pools that are sent together."""
+"""Groups of gradients that are sent together, as slices of pools."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Part:
 
 @dataclass(frozen=True)
 class Group:
-    """Gradients that are sent together.
+    """Group of gradients that are sent together.
 
     Args:
         names: of them.
@@ -46,7 +46,7 @@ class Group:
 def arrange_groups(
     pools: Sequence[Pool], arrangement: Arrangement, with_tails: bool
 ) -> list[Group]:
-    """Lay pools out in the arrangement's order, and cut them.
+    """Lay pools out in the arrangement's order, and return their groups by its cuts.
 
     Args:
         pools: all of them; in each the gradients keep the arrangement's order.

@@ -1,4 +1,4 @@
-"""A module whose gradients are averaged over ranks while its backward pass goes on."""
+"""Module whose gradients are averaged over ranks while its backward pass goes on."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _BROADCAST_BYTES = 250 << 20
 
 
 class DataParallel(nn.Module):
-    """Trains copies of a module on all ranks of a group, as DistributedDataParallel does.
+    """Replica of a module whose gradients all ranks average, like DistributedDataParallel.
 
         model = plink.torch.DataParallel(net, schedule="lazy(4MB)")
 
@@ -104,16 +104,16 @@ class DataParallel(nn.Module):
 
     @property
     def arrangement(self) -> Arrangement:
-        """The order of gradients and the cuts in force."""
+        """Order of gradients and cuts that are in force."""
         return self._posting.arrangement
 
     @property
     def is_reducing(self) -> bool:
-        """Whether the backward pass of the last forward pass reduces."""
+        """Whether the backward pass of the last forward pass reduces gradients."""
         return self._posting.is_reducing
 
     def hand_over(self) -> list[Pool]:
-        """Let the caller send gradients: this module leaves them, and its pools, alone from now on.
+        """Stop sending gradients and hand the pools over to the caller, who sends them.
 
         Returns:
             The pools, whose order stays.
@@ -122,7 +122,7 @@ class DataParallel(nn.Module):
         return self._pools
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """The module's.
+        """Run the wrapped module's forward pass and prepare the reduction of its gradients.
 
         Raises:
             WrongUseError: the backward pass before ended by an error.
@@ -140,8 +140,10 @@ class DataParallel(nn.Module):
 
     @contextlib.contextmanager
     def no_sync(self) -> Iterator[None]:
-        """Backward passes of forward passes within it add to this rank's gradients alone; the next
-        after it reduces what has come together.
+        """Let backward passes of forward passes within the context reduce nothing.
+
+        They add to this rank's gradients alone; the next pass after the context reduces what has
+        come together.
         """
         before, self._reduces = self._reduces, False
         try:

@@ -52,7 +52,7 @@ _DEVIATIONS_PER_MAD = 1.4826
 
 @dataclass(frozen=True)
 class PlanningOptions:
-    """How often is decided.
+    """Options of the planning: lengths of windows, first buckets, predicted network.
 
     Args:
         least_passes: of a window.
@@ -73,7 +73,7 @@ class PlanningOptions:
 
 @dataclass(frozen=True)
 class Report:
-    """Report of rank 0; empty on other ranks.
+    """Report of rank 0 on what was measured and decided; empty on other ranks.
 
     Args:
         fitted: the network.
@@ -94,7 +94,7 @@ class Report:
 
 
 class Planning:
-    """Arranges gradients by what was measured: windows of passes, agreed by all ranks.
+    """Arranger that plans by measurements, in windows of passes that all ranks agree on.
 
     Args:
         wanted: of `PLANNED_SCHEDULES`.
@@ -126,7 +126,7 @@ class Planning:
 
     @property
     def report(self) -> Report:
-        """Report so far."""
+        """Report of what was measured and decided so far."""
         share = slowdown(*zip(*self._spans, strict=True)) if self._spans else None
         return Report(
             self._fit.fitted,
@@ -138,7 +138,7 @@ class Planning:
         )
 
     def first(self, profile: Profile) -> Arrangement:
-        """PyTorch's buckets, as long as nothing is known."""
+        """Return PyTorch's buckets as the first arrangement, as nothing is known yet."""
         self._profile = profile
         self._places = {name: place for place, name in enumerate(profile.names)}
         bucket_bytes = self._options.bucket_bytes
@@ -156,12 +156,12 @@ class Planning:
         self._passes.ready(self._places[name])
 
     def group_posted(self, group: int, works: Sequence[Any]) -> None:
-        """Record a group's works, which tell their times at the end."""
+        """Record a group's works, whose times are read at the end of the pass."""
         del group
         self._passes.posted(works)
 
     def pass_ended(self) -> Arrangement | None:
-        """Agree with the other ranks, at the end of a window, on measurements and the decision."""
+        """Record a pass; at a window's end, agree with the other ranks on a decision."""
         self._passed += 1
         if self._uncounted:
             self._uncounted -= 1
@@ -208,7 +208,7 @@ class Planning:
         )
 
     def _decide(self, measured: Measured) -> Decision:
-        """Return the decision, on rank 0."""
+        """Return rank 0's decision by the measurements of all ranks."""
         if not measured.is_counted:
             return self._note(self._planner.wait("times are not known on all ranks"))
         timings = self._passes.timings.shortened_to(measured.durations_s)
@@ -261,7 +261,7 @@ class Planning:
 
     @property
     def _fit(self) -> NetworkFit:
-        """Return the fit of the plan in force; a new plan starts from the fit before."""
+        """Fit of the network under the plan in force; a new plan starts from the fit before."""
         plan = self._group.plan_number
         if plan not in self._fits:
             last = next(reversed(self._fits.values()), None)

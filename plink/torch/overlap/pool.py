@@ -1,4 +1,4 @@
-"""Gradients of one type and device in one tensor, in the order in which they become ready."""
+"""Pool: one flat tensor for the gradients of one type and device, in the order of readiness."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from plink.base.errors import WrongUseError
 
 
 class Pool:
-    """Pool: a flat tensor that holds the gradients of parameters, one after the other.
+    """Flat tensor that holds the gradients of parameters, one after the other.
 
     `flat` has the gradients alone, n elements. Behind it, in the same memory, lies `tail`: as many
     elements as there are parameters, which travel with the last gradients.
@@ -33,7 +33,7 @@ class Pool:
         self._lay_out([name for name, _ in parameters])
 
     def __len__(self) -> int:
-        """How many parameters."""
+        """Return the number of parameters."""
         return len(self._names)
 
     @property
@@ -43,17 +43,17 @@ class Pool:
 
     @property
     def flat(self) -> Tensor:
-        """(n,): all gradients; another tensor after `reorder`."""
+        """All gradients of the pool, (n,); another tensor after `reorder`."""
         return self._flat
 
     @property
     def tail(self) -> Tensor:
-        """(L,): one element for each parameter in pool order, right behind `flat` in memory."""
+        """One element for each parameter in pool order, (L,), right behind `flat` in memory."""
         return self._tail
 
     @property
     def with_tail(self) -> Tensor:
-        """(n + L,): `flat` and `tail` as one."""
+        """`flat` and `tail` as one tensor, (n + L,)."""
         return self._whole
 
     @property
@@ -63,27 +63,27 @@ class Pool:
 
     @property
     def version(self) -> int:
-        """How often `reorder` has changed the order: what was computed from bounds is void then."""
+        """Number of reorderings so far, each of which makes earlier bounds void."""
         return self._version
 
     def parameter(self, index: int) -> Parameter:
-        """The one at this place of the pool."""
+        """Return the parameter at a place of the pool."""
         return self._ordered[index]
 
     def view(self, index: int) -> Tensor:
-        """The gradient at this place, in the parameter's shape: a view of `flat`."""
+        """Return the gradient at a place, in the parameter's shape: a view of `flat`."""
         return self._views[index]
 
     def bounds(self, index: int) -> tuple[int, int]:
-        """Return the range of elements of `flat` that holds the gradient at this place."""
+        """Return the range of elements of `flat` that holds the gradient at a place."""
         return self._begins[index], self._begins[index + 1]
 
     def slice(self, first: int, end: int) -> Tensor:
-        """The gradients from one place to before another: a view of `flat`, one dimension."""
+        """Return the gradients from one place to before another: a flat view of `flat`."""
         return self._flat[self._begins[first] : self._begins[end]]
 
     def attach(self) -> None:
-        """Make each `p.grad` its view, with its values; zeros where it was None."""
+        """Make each parameter's `grad` its view of the pool, with its values or zeros for None."""
         for parameter, view in zip(self._ordered, self._views, strict=True):
             if parameter.grad is None:
                 view.zero_()
@@ -92,8 +92,9 @@ class Pool:
             parameter.grad = view
 
     def absorb(self, index: int, factor: Tensor | None = None) -> bool:
-        """Have this `p.grad` be its view, with what it held times a factor; it may not be None, and
-        becomes dense.
+        """Copy a parameter's gradient, times a factor, into its view, which becomes its `grad`.
+
+        The gradient may not be None, and becomes dense.
 
         Args:
             index: the place in the pool.
@@ -122,7 +123,7 @@ class Pool:
         return True
 
     def reorder(self, names: Sequence[str]) -> None:
-        """Lay the pool out in another order, between steps. Gradients keep what they hold.
+        """Lay the pool out in another order, between steps; gradients keep their values.
 
         Raises:
             WrongUseError: these are not the pool's names.
@@ -162,7 +163,7 @@ class Pool:
 
 
 def pools_of(named_parameters: Iterable[tuple[str, Parameter]]) -> list[Pool]:
-    """A pool for each type and device, in the order in which these first occur.
+    """Create a pool for each type and device, in the order in which these first occur.
 
     Args:
         named_parameters: in pool order; those that need no gradient are left out.
@@ -180,7 +181,7 @@ def pools_of(named_parameters: Iterable[tuple[str, Parameter]]) -> list[Pool]:
 
 
 def pool_order(named_parameters: Iterable[tuple[str, Parameter]]) -> list[tuple[str, Parameter]]:
-    """The order to begin with: the reverse of the registration, about that of gradients."""
+    """Return the parameters in reverse order of registration, about that of their gradients."""
     return list(named_parameters)[::-1]
 
 

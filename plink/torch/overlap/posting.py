@@ -1,4 +1,4 @@
-"""Sends slices of pools as they fill, in an order that is the same on all ranks."""
+"""Posting of pool slices as they fill, in an order that is the same on all ranks."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from plink.training.overlap.profile import Profile
 
 
 class Posting:
-    """Averages gradients over ranks, group by group, during each backward pass.
+    """Averaging of gradients over ranks, group by group, during each backward pass.
 
     A group is posted when all of its gradients are there and all groups before it are posted;
     what is left, and what no gradient came of, at the end of the pass. A gradient that did not come
@@ -80,11 +80,11 @@ class Posting:
 
     @property
     def arrangement(self) -> Arrangement:
-        """The one in force."""
+        """Arrangement of gradients that is in force."""
         return self._arrangement
 
     def check(self) -> None:
-        """Outside of backward passes.
+        """Check, outside of backward passes, that the last one came to its end.
 
         Raises:
             WrongUseError: the last one did not come to its end.
@@ -98,7 +98,7 @@ class Posting:
             )
 
     def follow(self, outputs: Any) -> None:
-        """The pass that begins at these outputs ends when autograd is through with all of it.
+        """Follow the backward pass that begins at these outputs, until autograd ends it.
 
         Hooks of parameters alone do not know: with reentrant checkpoints they run in passes within.
         """
@@ -107,12 +107,12 @@ class Posting:
                 tensor.register_hook(self._begin)  # type: ignore[no-untyped-call]
 
     def close(self) -> None:
-        """Leave gradients alone from now on."""
+        """Remove the hooks of all parameters, and leave their gradients alone."""
         for handle in self._handles:
             handle.remove()
 
     def _begin(self, _: Any = None) -> None:
-        """Begin a graph task; a pass may have several, one within the other."""
+        """Queue `_end` for the end of the graph task; a pass may have several, nested."""
         task = torch._C._current_graph_task_id()
         if task != self._task and self.is_reducing:
             self._task = task
@@ -153,7 +153,7 @@ class Posting:
             self._arranger.group_posted(self._next - 1, works)
 
     def _make_room(self, posted: Sequence[Any]) -> None:
-        """Wait until one more collective may be in flight, where the schedule says how many may."""
+        """Wait until one more collective may be in flight, if the schedule limits the number."""
         most = self._arrangement.in_flight
         if most is not None and len(self._works) + len(posted) >= most:
             self._await([[*self._works, *posted][-most]])
@@ -192,7 +192,7 @@ class Posting:
             self._arrange(changed)
 
     def _complete(self) -> dict[str, Tensor | None]:
-        """Post what is left; the gradients from before of what this rank has had no use for."""
+        """Post the remaining groups; return earlier gradients of parameters unused here."""
         before = {}
         for name, (pool, index) in self._where.items():
             if name in self._came:
@@ -209,7 +209,7 @@ class Posting:
         return before
 
     def _attach(self, unused: Mapping[str, Tensor | None]) -> None:
-        """Gradients that this rank had no part in: where another had, the mean, else as before."""
+        """Set gradients of parameters unused here: the mean if used elsewhere, else as before."""
         for name, before in unused.items():
             pool, index = self._where[name]
             if not self._finds_unused or pool.tail[index].item() != 0:
@@ -218,7 +218,7 @@ class Posting:
                 pool.view(index).copy_(before)
 
     def _drop(self) -> None:
-        """Sums of some ranks are nobody's gradients."""
+        """Set all gradients to None, as sums of only some ranks are of no use."""
         for pool in self._pools:
             for i in range(len(pool)):
                 pool.parameter(i).grad = None
@@ -238,19 +238,22 @@ class Posting:
 
 
 def _factor(ranks: int, dtype: torch.dtype) -> Tensor | None:
-    """Return 1 / N, as PyTorch makes it of a number for tensors of the type, each time in 2 us."""
+    """Return the factor 1 / N for tensors of a type; None for one rank.
+
+    PyTorch would make it of a number at each use, in 2 us.
+    """
     if ranks == 1:
         return None
     return torch.tensor(1.0 / ranks, dtype=torch.promote_types(dtype, torch.float32))
 
 
 def _numbers(flat: Tensor) -> Tensor:
-    """Complex numbers as pairs of floats, which the engine reduces."""
+    """Return complex numbers as pairs of floats, which the engine reduces; others as they are."""
     return torch.view_as_real(flat).view(-1) if flat.is_complex() else flat
 
 
 def _tensors(outputs: Any) -> Iterator[Tensor]:
-    """All that can be found in what a module returned."""
+    """Yield all tensors in what a module returned."""
     if isinstance(outputs, Tensor):
         yield outputs
     elif isinstance(outputs, dict):

@@ -1,4 +1,4 @@
-"""Probes on all ranks together, between two passes."""
+"""Probes of the network on all ranks together, between two passes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from plink.training.overlap.timings import Timings, begun_in_order
 
 
 def probe_sizes(group: ProcessGroup, in_flight: int) -> Timings:
-    """Time collectives of all sizes that fit into the limit; least durations over ranks.
+    """Time all-reduces of rising sizes within a time limit; return the least over ranks.
 
     All ranks call it at the same place among their collectives.
 

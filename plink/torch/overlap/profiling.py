@@ -1,4 +1,4 @@
-"""When gradients were ready and collectives ended in each pass of this rank."""
+"""Times of gradients and collectives in each pass of this rank."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from plink.training.overlap.timings import Timings, begun_in_order
 
 
 class Clock(Protocol):
-    """Tells when the device has come to where a gradient is there."""
+    """Clock that tells when the device has computed each gradient."""
 
     def begin(self) -> None:
-        """A pass begins."""
+        """Begin a pass."""
 
     def note(self, place: int) -> None:
-        """Record that a gradient is there, or will be when the device reaches this point."""
+        """Record that a gradient is ready, or will be when the device reaches this point."""
 
     def ready_s(self) -> Floats | None:
-        """(L,) of the pass that was last to be known, from its beginning; NaN where none came."""
+        """Return ready times in the last known pass, (L,) in s; NaN for missing gradients."""
 
 
 class HostClock:
-    """Clock for gradients on the CPU, which are there when their hooks run.
+    """Clock for gradients on the CPU, which are ready when their hooks run.
 
     Args:
         gradients: how many.
@@ -40,21 +40,21 @@ class HostClock:
         self.begin()
 
     def begin(self) -> None:
-        """Times are counted from here."""
+        """Begin a pass, from which times are counted."""
         self._at_s = [np.nan] * self._gradients
         self._begun_s = time.monotonic()
 
     def note(self, place: int) -> None:
-        """Now."""
+        """Record that a gradient is ready now."""
         self._at_s[place] = time.monotonic()
 
     def ready_s(self) -> Floats:
-        """Return the ready times in the current pass."""
+        """Return ready times in the current pass, (L,) in s; NaN for gradients not ready."""
         return np.array(self._at_s) - self._begun_s
 
 
 class CudaClock:
-    """Clock for gradients on a GPU, whose hooks run before they are there: by events.
+    """Clock by events for gradients on a GPU, whose hooks run before they are ready.
 
     Events are read a pass later, when they have come about, so that nothing waits for them.
 
@@ -70,16 +70,16 @@ class CudaClock:
         self._begun = self._record_event()
 
     def begin(self) -> None:
-        """Times are counted from where the device comes here."""
+        """Begin a pass; its times are counted from when the device reaches this point."""
         self._before = (self._begun, self._events)
         self._events, self._begun = {}, self._record_event()
 
     def note(self, place: int) -> None:
-        """Record a gradient for when the device reaches this point."""
+        """Record that a gradient is ready when the device reaches this point."""
         self._events[place] = self._record_event()
 
     def ready_s(self) -> Floats | None:
-        """Return the ready times in the last pass; None if the device is not done with it."""
+        """Return ready times in the last pass, (L,) in s; None if the device is not done."""
         if self._before is None:
             return None
         begun, events = self._before
@@ -111,7 +111,7 @@ class Passes:
         self.clear()
 
     def clear(self) -> None:
-        """A window begins."""
+        """Forget all passes, as a new window begins."""
         self._ready_s: list[Floats] = []
         self._sizes_bytes: tuple[int, ...] = ()
         self._begun_s: list[list[float]] = []
@@ -121,21 +121,21 @@ class Passes:
         self.spans: list[tuple[float, float]] = []
 
     def begin(self) -> None:
-        """A pass begins, right after the one before."""
+        """Begin a pass, right after the one before."""
         self._works.clear()
         self._clock.begin()
         self._began_s = time.monotonic()
 
     def ready(self, place: int) -> None:
-        """A gradient is there."""
+        """Record that a gradient is ready."""
         self._clock.note(place)
 
     def posted(self, works: Iterable[Reduction]) -> None:
-        """Record the works of one group."""
+        """Record the works of one group of this pass."""
         self._works.extend(works)
 
     def end(self) -> None:
-        """All works of the pass have ended well."""
+        """Record the times of a pass whose works have all ended with success."""
         took_s = time.monotonic() - self._began_s
         times = [work.times_s() for work in self._works]
         sizes_bytes = tuple(sum(one.nbytes for one in work.result()) for work in self._works)
@@ -165,7 +165,7 @@ class Passes:
 
     @property
     def steps_s(self) -> Sequence[Floats]:
-        """Return when gradients were ready in each pass (L,), from its beginning."""
+        """Ready times of gradients in each pass, (L,) in s from its beginning."""
         return self._ready_s
 
     @property

@@ -1,4 +1,4 @@
-"""Whether a module is one that can be trained like this, and the same on all ranks."""
+"""Checks that a module can be trained data-parallel, and is the same on all ranks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from plink.base.errors import WrongUseError
 
 
 def refuse(module: nn.Module) -> None:
-    """Modules whose parameters are not whole here.
+    """Refuse modules whose parameters are sharded or have no shape yet.
 
     Raises:
         WrongUseError: parameters are sharded, or not there yet.
@@ -37,7 +37,7 @@ def refuse(module: nn.Module) -> None:
 
 
 def verify_same(module: nn.Module, group: ProcessGroup) -> None:
-    """Check on all ranks of the group that modules are the same.
+    """Check that the module is the same on all ranks of the group.
 
     Raises:
         WrongUseError: parameters or buffers differ: on all ranks, with the first difference.
@@ -72,7 +72,7 @@ def _describe_module(module: nn.Module) -> list[tuple[str, str]]:
 
 
 def _difference(first: list[tuple[str, str]], other: list[tuple[str, str]]) -> str:
-    """The first place where two descriptions differ."""
+    """Return a text of the first difference between two descriptions."""
     for (name, what), (other_name, other_what) in zip(first, other, strict=False):
         if name != other_name:
             return f"it has {other_name} where that has {name}"

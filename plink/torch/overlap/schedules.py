@@ -1,4 +1,4 @@
-"""Schedules by name, of those that need no knowledge of the network."""
+"""Schedules by name that need no knowledge of the network."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _LAZY = re.compile(r"lazy\((.+)\)")
 
 
 def scheduling_of(text: str) -> Scheduling:
-    """Return the function that cuts a profile, by its name.
+    """Return the scheduling function with a name, which cuts a profile.
 
     Args:
         text: "ddp", "wfbp", "single", or "lazy(SIZE)" with a size such as "4MB" or in bytes.
