@@ -1,4 +1,4 @@
-"""State of a sparse training to save, and the part that another number of ranks takes over."""
+"""Checkpoints of a sparse training, which another number of ranks can take over."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def state_of(parts: Sequence[Part]) -> list[dict[str, Any]]:
 
 
 def load(parts: Sequence[Part], kept: Sequence[Kept]) -> None:
-    """Let parts be as they were.
+    """Restore the state of parts from a checkpoint.
 
     Raises:
         WrongUseError: they are of other parameters.
@@ -54,7 +54,7 @@ def load(parts: Sequence[Part], kept: Sequence[Kept]) -> None:
 
 
 def verify_of(kept: Kept, rank: int, ranks: int, csc: Mapping[str, Any]) -> None:
-    """Whether this rank can go on with it.
+    """Check that this rank can continue from a checkpoint.
 
     Raises:
         WrongUseError: it is another rank's, or of other ranks or options.

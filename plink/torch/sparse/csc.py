@@ -43,5 +43,5 @@ class CSC:
         check_choice("correction", self.correction, CORRECTIONS)
 
     def as_dict(self) -> dict[str, Any]:
-        """All of it, for checkpoints."""
+        """Return all options by name, for checkpoints."""
         return asdict(self)

@@ -1,4 +1,4 @@
-"""Exchange of a step: the important chunks, and the norms of all."""
+"""Exchange of a step: the important chunks of gradients, and the norms of all chunks."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def exchange(
     options: Mapping[str, float],
     group: ProcessGroup,
 ) -> Exchanged:
-    """Send, and let the pools have what all ranks have.
+    """Send the chosen chunks and all norms; write the means over ranks into the pools.
 
     Norms of chunks that are held back go out at once with the chunks that are sent, whose norms
     each rank then computes by itself: they are equal anyway. Divided by N and summed over N ranks

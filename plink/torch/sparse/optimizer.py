@@ -1,4 +1,4 @@
-"""SGD with momentum that sends the important chunks of its gradients alone."""
+"""SGD with momentum that sends only the important chunks of gradients."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class _Waiting:
 
 
 class SparseSGD(Optimizer):
-    """Trains a module by SGD with momentum, and sends a share of its gradients at each step.
+    """SGD with momentum for a module, which sends a share of the gradients at each step.
 
         csc = plink.torch.CSC(sparsity=0.85, warmup_steps=500)
         optimizer = plink.torch.SparseSGD(net, lr=0.1, momentum=0.9, csc=csc)
@@ -114,7 +114,7 @@ class SparseSGD(Optimizer):
         count = sum(self._counts)
         self._sent: Chosen = np.ones(count, dtype=np.bool_)
         self._ages = np.zeros(count, dtype=np.int64)
-        # GradScaler then calls `step` on all ranks, and not where gradients are finite.
+        # GradScaler then calls `step` on all ranks, not only where gradients are finite.
         self._step_supports_amp_scaling = True
         for part in self._parts:
             for i in range(len(part.pool)):
@@ -135,22 +135,22 @@ class SparseSGD(Optimizer):
 
     @property
     def sent(self) -> Chosen:
-        """(C,): the chunks that the next step sends, of all gradients in pool order."""
+        """Whether the next step sends each chunk, (C,), of all gradients in pool order."""
         return self._sent.copy()
 
     @property
     def ages(self) -> npt.NDArray[np.int64]:
-        """(C,): for how many steps each chunk has not been sent: large where chunks starve."""
+        """Steps for which each chunk has not been sent, (C,); large where chunks starve."""
         return self._ages.copy()
 
     @property
     def skipped_steps(self) -> int:
-        """How many steps left all as it was, since gradients were not finite."""
+        """Number of steps that changed nothing, as gradients were not finite."""
         return self._skipped
 
     @property
     def next_bytes(self) -> float:
-        """Return the bytes a rank sends in the next step: mean over ranks, without headers."""
+        """Bytes that a rank sends in the next step: mean over ranks, without headers."""
         items_bytes = [
             (part.chunks.items_of(chosen), part.pool.flat.element_size())
             for part, chosen in zip(self._parts, self._sent_by_part, strict=True)
@@ -161,7 +161,7 @@ class SparseSGD(Optimizer):
 
     @contextlib.contextmanager
     def no_sync(self) -> Iterator[None]:
-        """Backward passes within it add to this rank's gradients alone."""
+        """Let backward passes within the context add to this rank's gradients alone."""
         before, self._accumulates = self._accumulates, True
         try:
             yield
@@ -169,7 +169,7 @@ class SparseSGD(Optimizer):
             self._accumulates = before
 
     def zero_grad(self, set_to_none: bool = True) -> None:  # noqa: ARG002 - PyTorch's
-        """Let gradients be zeros; they stay where they are. What waits for `step` is dropped."""
+        """Set gradients to zero in their pools and drop received ones that wait for `step`."""
         self._waiting = None
         for part in self._parts:
             part.pool.flat.zero_()
@@ -178,7 +178,7 @@ class SparseSGD(Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> Any:
-        """Step with the chunks that were sent, hold back the others, and choose the next.
+        """Step with the chunks that were sent, hold back the others, and choose the next chunks.
 
         Raises:
             DistBackendError: a rank is lost; nothing has changed.
@@ -216,7 +216,7 @@ class SparseSGD(Optimizer):
         return loss
 
     def add_param_group(self, param_group: Any) -> None:
-        """Refuse all but the module's own: where chunks lie is fixed from the start."""
+        """Refuse a group beside the module's own: where chunks lie is fixed from the start."""
         if self.param_groups:
             raise WrongUseError("parameters cannot be added to a SparseSGD")
         super().add_param_group(param_group)
@@ -238,7 +238,7 @@ class SparseSGD(Optimizer):
         }
 
     def load_state_dict(self, state_dict: Any) -> None:
-        """Go on where this rank was, bit for bit; or of `merged`, on any number of ranks.
+        """Continue where this rank was, bit for bit; or from `merged` on any number of ranks.
 
         Raises:
             WrongUseError: it is another rank's, or of another module, chunk or correction.
@@ -338,7 +338,7 @@ class SparseSGD(Optimizer):
         return _Waiting(exchanged, scale)
 
     def _scale_left(self) -> bool:
-        """Whether gradients still have the scale: `GradScaler.step` says by which, or by none."""
+        """Return whether gradients still have the loss scale; check it against the scaler."""
         is_scaling = self._scaler is not None and self._scaler.is_enabled()
         if hasattr(self, "grad_scale") != is_scaling:
             raise WrongUseError(

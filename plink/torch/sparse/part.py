@@ -1,4 +1,4 @@
-"""One pool with all that is kept of it: state, weights, and this step's gradients."""
+"""Part of a sparse training: one pool with its state, weights and gradients of a step."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from plink.training.sparse.state import State
 
 @dataclass(frozen=True)
 class Rule:
-    """How a step of SGD is made.
+    """Factors of one step of SGD.
 
     Args:
         momentum, decay: the factors of velocities and weights.
@@ -31,7 +31,7 @@ class Rule:
 
 
 class Part:
-    """A pool whose important chunks are sent.
+    """Pool whose important chunks are sent, with the state and weights that belong to it.
 
     Between the backward pass and the step the pool has what all ranks have: the means of chunks
     that were sent, zeros elsewhere. This rank's own gradients are kept beside it.
@@ -53,11 +53,11 @@ class Part:
 
     @property
     def device(self) -> torch.device:
-        """Device of all tensors."""
+        """Device of all tensors of the part."""
         return self.pool.flat.device
 
     def take(self, sent: Chosen, scale: float, rule: Rule) -> None:
-        """Keep this rank's gradients, without their scale, with the decay of own velocities."""
+        """Copy this rank's gradients, without their scale and with decay for own velocities."""
         self.weights.follow()
         torch.mul(self.pool.flat, 1.0 / scale, out=self._gradient)
         if rule.decay:
@@ -65,7 +65,7 @@ class Part:
                 self.weights.added_to(self._gradient[where], where, rule.decay)
 
     def message(self, sent: Chosen, factor: float, rule: Rule) -> Tensor:
-        """(m,): what is sent, times a factor, in the type of the gradients."""
+        """Return what the chosen chunks send, (m,), times a factor, in the gradients' type."""
         items = self.chunks.items_of(sent)
         message = torch.empty(items, dtype=self.pool.flat.dtype, device=self.device)
         begin = 0
@@ -78,7 +78,7 @@ class Part:
         return message
 
     def measure_held(self, norms: Tensor, sent: Chosen, rule: Rule) -> None:
-        """Write the norms of chunks that are held back, as this rank has them."""
+        """Write the norms of the chunks that are held back, as this rank has them."""
         size = self.chunks.size
         for where, values in self.state.waiting(
             self._gradient, sent, rule.momentum, nesterov=rule.nesterov
@@ -86,13 +86,13 @@ class Part:
             measure(norms, where.start // size, values, size)
 
     def measure_sent(self, norms: Tensor, sent: Chosen, factor: float) -> None:
-        """Write the norms, times a factor, of chunks that were sent."""
+        """Write the norms of the chunks that were sent, times a factor."""
         size = self.chunks.size
         for where in self.chunks.spans(sent):
             measure(norms, where.start // size, self.pool.flat[where].float() * factor, size)
 
     def receive(self, message: Tensor, sent: Chosen) -> None:
-        """Let gradients be what all ranks have."""
+        """Write the means of the chunks that were sent into the pool, and zeros elsewhere."""
         self._received = message
         begin = 0
         self.pool.flat.zero_()
@@ -138,7 +138,7 @@ class Part:
     def step(
         self, sent: Chosen, scale: float, clip: float, rule: Rule, learning_rate: float
     ) -> None:
-        """Move state and weights.
+        """Update the state and the weights by one step.
 
         Args:
             sent: chunks that were.

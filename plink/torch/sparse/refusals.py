@@ -1,4 +1,4 @@
-"""Refuse models that cannot train with some gradients, and options that differ by rank."""
+"""Refusals of models that cannot train on some gradients, and of options that differ."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from plink.base.errors import WrongUseError
 
 
 def refuse(model: Any, momentum: float, *, nesterov: bool) -> None:
-    """Refuse what SparseSGD cannot train.
+    """Refuse models and factors that SparseSGD cannot train.
 
     Raises:
         WrongUseError: it is so.
@@ -43,7 +43,7 @@ def refuse(model: Any, momentum: float, *, nesterov: bool) -> None:
 
 
 def verify_same(options: Mapping[str, Any], group: ProcessGroup) -> None:
-    """Check on all ranks of the group that options are the same.
+    """Check that options are the same on all ranks of the group.
 
     Raises:
         WrongUseError: an option differs, on all ranks.
@@ -60,7 +60,7 @@ def verify_same(options: Mapping[str, Any], group: ProcessGroup) -> None:
 
 
 class OptionCheck:
-    """Compares options of each step over all ranks, in one small all-reduce beside the gradients.
+    """Comparison of a step's options over all ranks, by a small all-reduce.
 
     Args:
         options: by name, with their values on this rank.
@@ -74,7 +74,7 @@ class OptionCheck:
         """To be reduced to its maximum over all ranks."""
 
     def verify(self) -> None:
-        """Compare, once the tensor is reduced.
+        """Compare the options of all ranks, once the tensor is reduced to its maximum.
 
         Raises:
             WrongUseError: an option differs, on all ranks.

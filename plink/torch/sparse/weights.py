@@ -1,4 +1,4 @@
-"""A pool's parameters, in the order of their elements in the pool."""
+"""Weights of a pool's parameters, in the order of their elements in the pool."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Weights:
             self.follow()
 
     def follow(self) -> None:
-        """Take over what something else has written to the parameters.
+        """Take over values that something else has written to the parameters.
 
         Raises:
             WrongUseError: a parameter has another type or device now, or gaps in memory.
@@ -64,11 +64,11 @@ class Weights:
             master.copy_(torch.where(is_kept, master, weights.float()))
 
     def write(self) -> None:
-        """Give all parameters what has been stepped."""
+        """Write the 32-bit copies back to all 16-bit parameters."""
         self._give(slice(0, self._items))
 
     def add(self, where: slice, steps: Tensor, factor: float) -> None:
-        """Add to the elements that lie there: steps times a factor, rounded as PyTorch's SGD does.
+        """Add steps times a factor to a range of elements, rounded as PyTorch's SGD does.
 
         Args:
             where: of the pool.
@@ -83,7 +83,7 @@ class Weights:
             weights.add_(steps[piece.start - where.start : piece.stop - where.start], alpha=factor)
 
     def added_to(self, gradient: Tensor, where: slice, decay: float) -> None:
-        """Add the elements that lie there, times a factor, to a gradient of just these elements."""
+        """Add a range of weights, times a factor, to the gradient of just these elements."""
         if self.master is not None:
             gradient.add_(self.master[where], alpha=decay)
             return
@@ -98,7 +98,7 @@ class Weights:
                 weights.copy_(self.master[piece])
 
     def _pieces(self, where: slice) -> Iterator[tuple[slice, Tensor]]:
-        """Parts of parameters that lie there: where of the pool, and views of them."""
+        """Yield the parts of parameters in a range: their slices of the pool, and views of them."""
         first = bisect.bisect_right(self._begins, where.start) - 1
         for begin, flat in zip(self._begins[first:], self._flats[first:], strict=True):
             if begin >= where.stop:
