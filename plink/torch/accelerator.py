@@ -1,4 +1,4 @@
-"""An accelerator's tensors on their way through pinned memory, piece by piece.
+"""Staging of an accelerator's tensors through pinned host memory, piece by piece.
 
 Three things go on at the same time: later pieces are copied to the host, the engine reduces those
 that have arrived, and earlier ones are copied back.
@@ -39,7 +39,7 @@ _COPIED_AHEAD = 2
 
 
 class Lane:
-    """Streams and buffers that all collectives of one device share.
+    """Copy streams and pinned buffers that all collectives of one device share.
 
     Args:
         runtime: the device's streams and events: `torch.cuda`, or what has the same functions.
@@ -63,7 +63,7 @@ class Lane:
 
 
 class AcceleratorStage:
-    """Stage for tensors on an accelerator: to the host and back, beside what the caller computes.
+    """Stage for tensors on an accelerator: copies to the host and back beside the caller's work.
 
     Args:
         tensors: of one type, on one device.
@@ -102,7 +102,7 @@ class AcceleratorStage:
         return sum(tensor.nbytes for tensor in self._tensors)
 
     def fuse(self, tensors: Sequence[Tensor], stages: Sequence[Stage]) -> Stage:
-        """Return a stage that waits for what computes the tensors of each of these stages."""
+        """Return a stage for `tensors` that waits for what computes the tensors of all stages."""
         computed = [
             event
             for stage in stages
@@ -135,14 +135,14 @@ class AcceleratorStage:
         return work
 
     def finish(self) -> None:
-        """The last piece has done it."""
+        """Do nothing: the last piece's copy back has finished the stage."""
 
     def join(self) -> None:
-        """The caller's stream waits, the caller does not."""
+        """Make the caller's current stream wait for the copies back; the caller goes on."""
         self._lane.runtime.current_stream(self._device).wait_event(self._arrived)
 
     def arrival(self) -> contextlib.AbstractContextManager[Any]:
-        """A future records an event on the current stream."""
+        """Return a context of the stream that copies back, on which a future records its event."""
         context: contextlib.AbstractContextManager[Any] = self._lane.runtime.stream(self._lane.up)
         return context
 
@@ -164,7 +164,7 @@ class AcceleratorStage:
                 ring.give_back(buffer, event)
 
     def _start_copy(self, piece: Tensor) -> tuple[Tensor, Tensor, Any]:
-        """A piece, the buffer to which its copy is on the way, and the event of the copy's end."""
+        """Start a piece's copy to the host; return the piece, its buffer and the copy's event."""
         lane = self._lane
         buffer = lane.ring.take(piece.nbytes)
         try:
@@ -210,5 +210,5 @@ class AcceleratorStage:
 
 
 def _as(piece: Tensor, buffer: Tensor) -> Tensor:
-    """The part of a buffer that holds a piece."""
+    """Return the part of a buffer that holds a piece, in the piece's type."""
     return buffer[: piece.nbytes].view(piece.dtype)

@@ -1,4 +1,4 @@
-"""Which processes of a job meet, where torchrun restarts them and its agents' store outlives them.
+"""Agreement on a job's attempt, where torchrun restarts workers and their store survives.
 
 The store still has what the processes of earlier attempts said, and no variable that torchrun sets
 tells attempts apart: a restart for another host's sake does not count in
@@ -27,7 +27,7 @@ _OFFER = "offer"
 
 
 def agreed_attempt(store: Store, rank: int, ranks: int, timeout: timedelta) -> str:
-    """Return a name that the processes of this attempt agree on, and none of an earlier one has.
+    """Return a name that this attempt's processes agree on and that no earlier attempt had.
 
     Args:
         store: with keys for this alone; the processes of earlier attempts may have used it.
@@ -51,7 +51,7 @@ def agreed_attempt(store: Store, rank: int, ranks: int, timeout: timedelta) -> s
 
 
 def _offer_attempt(store: Store, ranks: int, pauses: _Pauses) -> str:
-    """For rank 0: offer what every process says at present, until all of them have accepted."""
+    """Offer the present words of all processes until all have accepted them; for rank 0."""
     words: list[str] = []
     attempt = ""
     while True:
@@ -76,7 +76,7 @@ def _offer_attempt(store: Store, ranks: int, pauses: _Pauses) -> str:
 
 
 def _accept_attempt(store: Store, rank: int, own: str, pauses: _Pauses) -> str:
-    """For the others: accept what names this process, until rank 0 says that all have."""
+    """Accept an offer that holds this process's word, until all have; for the other ranks."""
     first = offer = store.get(_OFFER).decode() if store.check([_OFFER]) else ""
     attempt = ""
     while True:
@@ -96,7 +96,7 @@ def _accept_attempt(store: Store, rank: int, own: str, pauses: _Pauses) -> str:
 
 
 class _Pauses:
-    """Waits that grow, within a limit."""
+    """Waits of growing length, up to a time limit."""
 
     def __init__(self, limit_s: float) -> None:
         self.limit_s = limit_s
@@ -104,7 +104,7 @@ class _Pauses:
         self._pause_s = _FIRST_PAUSE_S
 
     def wait(self) -> bool:
-        """Wait a moment; return False where the time is up."""
+        """Wait a moment; return False once the time is up."""
         left_s = self._deadline - time.monotonic()
         time.sleep(max(0.0, min(self._pause_s, left_s)))
         self._pause_s = min(1.5 * self._pause_s, _LONGEST_PAUSE_S)

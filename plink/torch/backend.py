@@ -1,4 +1,4 @@
-"""How a group is made from what `init_process_group` and `new_group` hand over."""
+"""Creation of a group from what `init_process_group` and `new_group` hand over."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def create(
     *,
     members_change: bool = False,
 ) -> PlinkGroup:
-    """A process group beside PyTorch's own, for programs that manage groups themselves.
+    """Create a process group beside PyTorch's own, for programs that manage groups themselves.
 
     Args:
         store: where the ranks meet, with keys of this group alone; a further group of as many
@@ -88,7 +88,7 @@ def create(
 
 
 def create_asked(asked: Any, options: Options | None) -> PlinkGroup:
-    """A process group as PyTorch asks for it, connected.
+    """Create a connected process group from the options that PyTorch hands over.
 
     Args:
         asked: the `_DistributedBackendOptions` of PyTorch.
@@ -114,8 +114,9 @@ def create_asked(asked: Any, options: Options | None) -> PlinkGroup:
 
 
 def _restart_hint(environment: Mapping[str, str]) -> str | None:
-    """Return a hint where torchrun restarts workers: they share the store of an earlier attempt,
-    whose number hosts may count differently.
+    """Return a hint if torchrun may have restarted workers with an earlier store, else None.
+
+    They share the store of an earlier attempt, whose number hosts may count differently.
     """
     if (
         environment.get("TORCHELASTIC_USE_AGENT_STORE") != "True"
@@ -225,7 +226,10 @@ def _complete_options(
 
 
 def _tls(tls: Tls | str | None, global_ranks: Sequence[int]) -> Tls | None:
-    """Certificates name ranks as the job numbers them; PyTorch names no ranks for all of them."""
+    """Return the certificates with the group's ranks as names, by their numbers in the job.
+
+    PyTorch names no ranks for the group of all of them.
+    """
     if isinstance(tls, str):
         tls = Tls.of_folder(tls)
     return None if tls is None else replace(tls, names=tuple(global_ranks))

@@ -1,4 +1,4 @@
-"""The memory of tensors, as calls of the engine take it."""
+"""Calls of the engine on the memory of flat CPU tensors."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ Begin = Callable[[Engine, Any, Any, torch.dtype], PieceWork]
 
 
 def on_bytes(begin: Callable[[Engine, Any, Any, int], PieceWork]) -> Begin:
-    """Return a call that moves bytes of flat tensors of the CPU, and is told the type's code, which
-    all ranks must have alike.
+    """Return a call that moves flat CPU tensors as bytes, and is told their type's code.
+
+    All ranks must have the same code.
     """
 
     def on_buffers(engine: Engine, source: Tensor, result: Tensor, dtype: torch.dtype) -> PieceWork:
@@ -30,7 +31,7 @@ def on_bytes(begin: Callable[[Engine, Any, Any, int], PieceWork]) -> Begin:
 
 
 def on_numbers(begin: Callable[[Engine, Any, Any, str], PieceWork]) -> Begin:
-    """A call that reduces, and so is told the type, on flat tensors of the CPU."""
+    """Return a call that reduces flat CPU tensors as numbers, and is told their type's name."""
 
     def on_buffers(engine: Engine, source: Tensor, result: Tensor, dtype: torch.dtype) -> PieceWork:
         given = _array(source)

@@ -1,4 +1,4 @@
-"""All-reduces by name, as programs call them."""
+"""All-reduces by name: functions that programs call."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def grouped_all_reduce(
 
 
 def join(group: ProcessGroup | None = None) -> int:
-    """Join: this rank has no more data, and contributes zeros until all ranks have none.
+    """Contribute zeros until all ranks have run out of data, as this rank has.
 
     A mean is still divided by the number of all ranks, as in PyTorch's own `Join` and in Horovod.
 
@@ -101,7 +101,7 @@ def join(group: ProcessGroup | None = None) -> int:
 
 
 def negotiation_of(group: ProcessGroup | None) -> Negotiation:
-    """Return the negotiation by which a group's ranks agree.
+    """Return the negotiation by which a group's ranks agree on the order of collectives.
 
     Args:
         group: None for the default group.
@@ -139,7 +139,7 @@ def _check_tensors(tensors: Sequence[Tensor]) -> None:
 
 
 def members_of(name: str, tensors: int) -> tuple[str, ...]:
-    """Return the names of a group's tensors."""
+    """Return the names of the tensors of a grouped all-reduce."""
     return tuple(f"{name}/{i}" for i in range(tensors))
 
 

@@ -34,7 +34,7 @@ _BYTES = "uint8"
 
 
 class EngineCollectives(ProcessGroup):
-    """Collectives on the engine, for `PlinkGroup`, which has the engine and all-reduce.
+    """Base class of `PlinkGroup` with the engine's collectives other than all-reduce.
 
     What only moves numbers takes every type; what reduces takes what the engine's all-reduce does.
     All else is Gloo's. Which it is depends on the call alone, so that all ranks choose alike.
@@ -42,7 +42,7 @@ class EngineCollectives(ProcessGroup):
 
     @property
     def _plain(self) -> Any:
-        """The group that Gloo's collectives are begun by."""
+        """Group on Gloo, for collectives that the engine lacks."""
         raise NotImplementedError
 
     def run_pairs(
@@ -55,16 +55,16 @@ class EngineCollectives(ProcessGroup):
         op: str = "",
         root: int = -1,
     ) -> Any:
-        """Begin a collective on each pair; one work for all of them."""
+        """Begin a collective on each pair of buffers and return one work for all of them."""
         raise NotImplementedError
 
     @property
     def message_timeout(self) -> timedelta:
-        """Time to wait for a message."""
+        """Longest time to wait for a message."""
         raise NotImplementedError
 
     def message_at_hand(self, kind: Kind, tensor: Tensor, peer: int | None, tag: int) -> Any:
-        """Begin a message of a tensor that the engine can read and write where it is.
+        """Begin a message from or to a tensor's own memory and return its work.
 
         None where something else has to be done before.
         """
@@ -72,7 +72,7 @@ class EngineCollectives(ProcessGroup):
 
     @uncompiled
     def broadcast(self, tensors: Any, opts: Any = None, *args: Any, **kwargs: Any) -> Any:
-        """Bring the tensor of `opts.rootRank` to all ranks."""
+        """Begin to copy the tensor of rank `opts.rootRank` to all ranks."""
         if args or kwargs or not is_listed(tensors) or not can_move(tensors):
             return self._plain.broadcast(*_without_none(tensors, opts), *args, **kwargs)
         root = opts.rootRank
@@ -86,7 +86,7 @@ class EngineCollectives(ProcessGroup):
 
     @uncompiled
     def reduce(self, tensors: Any, opts: Any = None, *args: Any, **kwargs: Any) -> Any:
-        """Reduce one tensor into that of `opts.rootRank`."""
+        """Begin to reduce one tensor into that of rank `opts.rootRank`."""
         op = engine_op(tensors, opts) if is_listed(tensors) and opts is not None else None
         if args or kwargs or op is None or len(tensors) != 1:
             return self._plain.reduce(*_without_none(tensors, opts), *args, **kwargs)
@@ -102,14 +102,14 @@ class EngineCollectives(ProcessGroup):
 
     @uncompiled
     def allgather(self, outputs: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
-        """Bring each rank's tensor to all ranks; they may differ in size."""
+        """Begin to bring each rank's tensor to all ranks; sizes may differ by rank."""
         if kwargs or not is_nested(outputs) or not can_gather(outputs, inputs):
             return self._plain.allgather(outputs, inputs, *args, **kwargs)
         return self._gather_all([Pair(inputs, outputs[0])], _timeout(args))
 
     @uncompiled
     def allgather_coalesced(self, output_lists: Any, input_list: Any, *args: Any) -> Any:
-        """Several at once: `output_lists` has a list of all tensors for each rank."""
+        """Begin several all-gathers; `output_lists` has a list of all tensors for each rank."""
         if not can_move([tensor for row in output_lists for tensor in row] + list(input_list)):
             return self._plain.allgather_coalesced(output_lists, input_list, *args)
         pairs = [
@@ -119,12 +119,12 @@ class EngineCollectives(ProcessGroup):
 
     @uncompiled
     def all_gather_single(self, output: Tensor, source: Tensor, *args: Any) -> Any:
-        """Bring each rank's tensor to all ranks, into one tensor."""
+        """Begin to bring each rank's tensor to all ranks, into one tensor."""
         return self.all_gather_single_coalesced([output], [source], *args)
 
     @uncompiled
     def all_gather_single_coalesced(self, outputs: Any, inputs: Any, *args: Any) -> Any:
-        """Several at once."""
+        """Begin several all-gathers, each into one tensor."""
         if not can_move([*outputs, *inputs]):
             return self._plain.all_gather_single_coalesced(outputs, inputs, *args)
         for output, source in zip(outputs, inputs, strict=True):
@@ -151,7 +151,7 @@ class EngineCollectives(ProcessGroup):
 
     @uncompiled
     def reduce_scatter(self, outputs: Any, inputs: Any, opts: Any = None, *args: Any) -> Any:
-        """Reduce a tensor for each rank, which may differ in size; each rank gets its own."""
+        """Begin to reduce a tensor for each rank, of any size; each rank gets its own."""
         fits = not args and opts is not None and is_nested(inputs) and len(outputs) == 1
         op = engine_op([*inputs[0], *outputs], opts) if fits else None
         if op is None:
@@ -160,7 +160,7 @@ class EngineCollectives(ProcessGroup):
 
     @uncompiled
     def reduce_scatter_single(self, output: Tensor, source: Tensor, opts: Any = None) -> Any:
-        """Reduce one tensor, of which each rank gets a part."""
+        """Begin to reduce one tensor, of which each rank gets an equal part."""
         op = engine_op([output, source], opts) if opts is not None else None
         if op is None:
             return self._plain.reduce_scatter_single(*_without_none(output, source, opts))
@@ -170,7 +170,7 @@ class EngineCollectives(ProcessGroup):
 
     @uncompiled
     def reduce_scatter_single_coalesced(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
-        """Several at once."""
+        """Begin several reduce-scatters, each of one tensor."""
         op = engine_op([*outputs, *inputs], opts) if opts is not None else None
         if op is None:
             return self._plain.reduce_scatter_single_coalesced(
@@ -205,7 +205,7 @@ class EngineCollectives(ProcessGroup):
 
     @uncompiled
     def gather(self, outputs: Any, inputs: Any, opts: Any = None, *args: Any, **kwargs: Any) -> Any:
-        """Bring each rank's tensor to `opts.rootRank`."""
+        """Begin to bring each rank's tensor to rank `opts.rootRank`."""
         fits = not (args or kwargs) and opts is not None and is_listed(inputs)
         if not fits or not can_gather(outputs, inputs):
             return self._plain.gather(*_without_none(outputs, inputs, opts), *args, **kwargs)
@@ -223,7 +223,7 @@ class EngineCollectives(ProcessGroup):
     def scatter(
         self, outputs: Any, inputs: Any, opts: Any = None, *args: Any, **kwargs: Any
     ) -> Any:
-        """Bring each rank its tensor from `opts.rootRank`."""
+        """Begin to bring each rank its tensor from rank `opts.rootRank`."""
         fits = not (args or kwargs) and opts is not None and is_listed(outputs)
         if not fits or not can_gather(inputs, outputs):
             return self._plain.scatter(*_without_none(outputs, inputs, opts), *args, **kwargs)
@@ -239,7 +239,7 @@ class EngineCollectives(ProcessGroup):
 
     @uncompiled
     def alltoall(self, outputs: Any, inputs: Any, opts: Any = None) -> Any:
-        """Send each rank a tensor, and get one from each."""
+        """Begin to send each rank a tensor, and to get one from each."""
         if opts is None or not can_move([*outputs, *inputs]):
             return self._plain.alltoall(*_without_none(outputs, inputs, opts))
         ranks = self.size()
@@ -256,7 +256,7 @@ class EngineCollectives(ProcessGroup):
         input_splits: Any = (),
         *args: Any,
     ) -> Any:
-        """Send each rank a part of one tensor, and get a part of another from each.
+        """Begin to send each rank a part of one tensor, and to get a part of another from each.
 
         Args:
             output: what this rank gets.
@@ -288,7 +288,7 @@ class EngineCollectives(ProcessGroup):
 
     @uncompiled
     def barrier(self, opts: Any = None, *args: Any, **kwargs: Any) -> Any:
-        """Wait for all ranks."""
+        """Begin a barrier: its work ends when all ranks have called it."""
         timeout = NO_TIMEOUT if opts is None or args or kwargs else opts.timeout
 
         def begin(engine: Engine, _source: Any, _result: Any, _dtype: Any) -> PieceWork:
@@ -298,17 +298,17 @@ class EngineCollectives(ProcessGroup):
 
     @uncompiled
     def send(self, tensors: Any, peer: int, tag: int = 0) -> Any:
-        """Send one tensor to a rank."""
+        """Begin to send one tensor to a rank."""
         return self._message(tensors, False, peer, tag)
 
     @uncompiled
     def recv(self, tensors: Any, peer: int, tag: int = 0) -> Any:
-        """Receive one tensor from a rank."""
+        """Begin to receive one tensor from a rank."""
         return self._message(tensors, True, peer, tag)
 
     @uncompiled
     def recv_anysource(self, tensors: Any, tag: int = 0) -> Any:
-        """Receive one tensor from any rank, which the work then names."""
+        """Begin to receive one tensor from any rank, which the work then names."""
         return self._message(tensors, True, None, tag)
 
     def _message(self, tensors: Any, is_received: bool, peer: int | None, tag: int) -> Any:
@@ -340,11 +340,11 @@ class EngineCollectives(ProcessGroup):
 
 
 def _without_none(*arguments: Any) -> list[Any]:
-    """Return the arguments that were given."""
+    """Return the arguments that are not None."""
     return [argument for argument in arguments if argument is not None]
 
 
 def _timeout(args: Sequence[Any]) -> timedelta:
-    """Return the timeout of the options, if there are any."""
+    """Return the timeout of the options in `args`; no timeout if there are none."""
     timeout = getattr(args[0], "timeout", None) if args else None
     return timeout if isinstance(timeout, timedelta) else NO_TIMEOUT

@@ -1,4 +1,4 @@
-"""Keeps PyTorch's compiler out of a group's methods.
+"""Exclusion of a group's methods from PyTorch's compiler.
 
 Within a compiled model C++ calls them, and the compiler would take these calls for the model's own.
 It is told to leave them alone once something else has imported it, which takes seconds: DDP does so
@@ -17,14 +17,14 @@ _COMPILER = "torch._dynamo"
 
 
 class Uncompiled:
-    """Methods that are never compiled: `@uncompiled` on each of them."""
+    """Decorator of methods that PyTorch's compiler never compiles."""
 
     def __init__(self) -> None:
         # What stands in the class, and what it calls.
         self._methods: list[tuple[Callable[..., Any], Callable[..., Any]]] = []
 
     def __call__(self, method: Callable[..., Any]) -> Callable[..., Any]:
-        """The method; from the first call of any of them after the import, `disable`d."""
+        """Return the method wrapped, so that a call excludes it once the compiler is imported."""
 
         @functools.wraps(method)
         def call(group: Any, *args: Any, **kwargs: Any) -> Any:
@@ -36,7 +36,7 @@ class Uncompiled:
         return call
 
     def _tell_compiler(self, kind: type) -> None:
-        """Disable the methods where they are defined: a subclass's overrides stay."""
+        """Exclude all decorated methods where they are defined; a subclass's overrides stay."""
         disabled = {call: sys.modules[_COMPILER].disable(method) for call, method in self._methods}
         for owner in kind.__mro__:
             for name, call in list(vars(owner).items()):

@@ -1,4 +1,4 @@
-"""Threads of a group."""
+"""Threads of a group that run tasks in order and await works."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 
 class SerialExecutor:
-    """A thread that runs tasks one after the other; it starts with the first."""
+    """Thread that runs tasks one after the other; it starts with the first task."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -18,7 +18,7 @@ class SerialExecutor:
         self._waiting = 0
 
     def submit(self, task: Callable[[], None]) -> None:
-        """Run this after all that was submitted before. It must not raise."""
+        """Run a task after all that were submitted before. The task must not raise."""
         with self._lock:
             self._waiting += 1
             if self._thread is None:
@@ -29,12 +29,12 @@ class SerialExecutor:
 
     @property
     def is_idle(self) -> bool:
-        """Whether all that was submitted is done."""
+        """Whether all submitted tasks are done."""
         with self._lock:
             return self._waiting == 0
 
     def end(self) -> None:
-        """Return when all that was submitted is done."""
+        """Wait until all submitted tasks are done, then end the thread."""
         if self._thread is not None and self._thread is not threading.current_thread():
             self._queue.put(None)
             self._thread.join()
@@ -50,7 +50,7 @@ class SerialExecutor:
 
 
 class Notifier:
-    """Awaits works one after the other, and tells of each in a thread that nobody else waits for.
+    """Threads that await works in order, and call back without delaying later works.
 
     Who is told may wait for a later work himself, such as a callback that begins another all-reduce
     and awaits it: there are as many threads as are told at a time.
@@ -64,7 +64,7 @@ class Notifier:
         self._idle = 0
 
     def submit(self, await_end: Callable[[], None], tell: Callable[[], None]) -> None:
-        """Run `await_end` after all that was submitted before, then `tell`. They must not raise."""
+        """Run `await_end` after those submitted before, then `tell`. Neither may raise."""
 
         def run() -> None:
             await_end()
@@ -73,7 +73,7 @@ class Notifier:
         self._awaiting.submit(run)
 
     def submit_alone(self, await_end: Callable[[], None], tell: Callable[[], None]) -> None:
-        """The same beside all others, for an end that may come late. They must not raise."""
+        """Run `await_end` and `tell` in a thread of their own, for ends that may be late."""
 
         def run() -> None:
             await_end()
@@ -83,7 +83,7 @@ class Notifier:
         threading.Thread(target=run, name="plink-message", daemon=True).start()
 
     def end(self) -> None:
-        """Return when all that was submitted is done and told, but for what this thread tells."""
+        """Wait until all that was submitted has run, but for a callback of this thread."""
         self._awaiting.end()
         with self._lock:
             others = self._threads - {threading.current_thread()}

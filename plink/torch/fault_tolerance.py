@@ -1,4 +1,4 @@
-"""The process group that torchft's managers reconfigure, on plink's engine.
+"""Process group on plink's engine that torchft's managers reconfigure.
 
     from plink.torch.fault_tolerance import ProcessGroupPlink
     manager = torchft.Manager(pg=ProcessGroupPlink(timeout=timedelta(seconds=30)), ...)
@@ -21,7 +21,7 @@ _TIMEOUT = timedelta(seconds=60)
 
 
 class ProcessGroupPlink(ProcessGroupWrapper):  # type: ignore[misc]
-    """A group whose members torchft changes from step to step.
+    """Process group whose members torchft changes from step to step.
 
     With `PLINK_PLAN` each set of members aggregates along that plan without those that are lost,
     whatever their number; hosts that it does not have are added to it.
@@ -36,7 +36,7 @@ class ProcessGroupPlink(ProcessGroupWrapper):  # type: ignore[misc]
         self._options = options
 
     def getBackendName(self) -> str:  # noqa: N802 - PyTorch's
-        """The name that torchft shows."""
+        """Return the backend's name that torchft shows."""
         return "torchft-plink"
 
     def errored(self) -> Exception | None:
@@ -44,7 +44,7 @@ class ProcessGroupPlink(ProcessGroupWrapper):  # type: ignore[misc]
         return self._pg.failure() if isinstance(self._pg, PlinkGroup) else None
 
     def shutdown(self) -> None:
-        """End the engine: the others hear of it at once."""
+        """Abort the group's engine, so that other ranks learn of it at once."""
         if isinstance(self._pg, PlinkGroup):
             self._pg.abort()
         super().shutdown()

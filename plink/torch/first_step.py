@@ -1,4 +1,4 @@
-"""Whether ranks start from the same weights and options, found out with their first step.
+"""Check at the first step that all ranks start from the same weights and options.
 
 One all-reduce of whole numbers tells: of n numbers all are equal if and only if n times the sum of
 their squares is the square of their sum (Cauchy-Schwarz). A rank that has joined contributes
@@ -44,7 +44,7 @@ class FirstStep:
         """To be reduced to its sum."""
 
     def verify(self) -> None:
-        """Compare, once the tensor is reduced.
+        """Compare the digests of all ranks, once the tensor is reduced to its sum.
 
         Raises:
             WrongUseError: weights or options differ, on all ranks that took part.
@@ -70,7 +70,7 @@ def _digest(data: Any) -> int:
 
 
 def _options(optimizer: Optimizer) -> list[list[Any]]:
-    """Return the options of all groups that are numbers, or made of numbers."""
+    """Return the optimizer's options by group, those that are numbers or lists of numbers."""
     return [
         [
             [name, list(_numbers(value))]

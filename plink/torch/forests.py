@@ -1,4 +1,4 @@
-"""Which forest a group aggregates along: rank 0 decides, the others follow."""
+"""Choice of the forest along which a group aggregates: rank 0 decides, the others follow."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Agreed:
 
 
 class PlanChoice:
-    """The forest of rank 0's plan, with ranks as they are here; flat without a plan.
+    """Choice of the forest of rank 0's plan, matched to the ranks; a flat one without a plan.
 
     Args:
         rank: this one.
@@ -88,13 +88,13 @@ class PlanChoice:
 
     @property
     def agreed(self) -> Agreed:
-        """Plan that all ranks know, once they have met."""
+        """Plan that all ranks have agreed on; available once the ranks are connected."""
         if self._agreed is None:
             raise WrongUseError("the ranks have not met")
         return self._agreed
 
     def told(self) -> dict[str, Any]:
-        """Return this rank's information for the others.
+        """Return this rank's host, addresses and `control` option for rank 0.
 
         Raises:
             WrongUseError: at rank 0, the plan cannot be read.
@@ -110,7 +110,7 @@ class PlanChoice:
         }
 
     def decided(self, told: Sequence[Any]) -> dict[str, Any]:
-        """The plan's forest over the ranks that are here.
+        """Return rank 0's decision: the plan's forest over the present ranks.
 
         Raises:
             WrongUseError: the plan is for others, or ranks are to agree in different ways.
@@ -127,7 +127,7 @@ class PlanChoice:
         return agreement_to_json(agreed)
 
     def forest(self, decided: Any) -> Prepared:
-        """The forest that rank 0 has decided on.
+        """Return the checked forest that rank 0 has decided on.
 
         Raises:
             EngineError: it decided something else.
@@ -167,7 +167,7 @@ class PlanChoice:
 
 
 def _parse(said: Any, rank: int, parse: Callable[[Any], T]) -> T:
-    """Parse a rank's message to the others.
+    """Parse what a rank has put into the store.
 
     Raises:
         EngineError: it cannot be understood.
@@ -187,7 +187,7 @@ def _place(data: Any) -> Place:
 
 
 def agreement_to_json(agreed: Agreed) -> dict[str, Any]:
-    """Encode rank 0's message to all others; every rank makes a flat forest by itself."""
+    """Encode rank 0's message to all others, without a forest that is flat."""
     return {
         "forest": None if _is_flat(agreed.forest) else encode_forest(agreed.forest),
         "planned": list(agreed.placing.planned_rank),

@@ -30,7 +30,7 @@ Make = Callable[[Store, timedelta], ProcessGroupGloo]
 
 
 class LateGloo:
-    """Makes Gloo's backend once a rank needs it: that rank tells the others, and all make it.
+    """Gloo's backend, made on first need: one rank tells the others and all connect.
 
     Every rank must take part when Gloo's ranks connect, even if a single one needs Gloo while the
     others compute. So each has a thread that listens to the others, and starts another one that
@@ -76,17 +76,17 @@ class LateGloo:
 
     @property
     def is_made(self) -> bool:
-        """Whether all ranks are connected, and the group has not ended."""
+        """Whether Gloo's ranks are all connected, and the group has not ended."""
         is_connected = self._is_over.is_set() and self._failure is None and self._made is not None
         return is_connected and not self._has_ended
 
     @property
     def is_connecting(self) -> bool:
-        """Whether ranks connect to each other now."""
+        """Whether Gloo's ranks are connecting to each other now."""
         return self._is_asked and not self._is_over.is_set()
 
     def backend(self) -> ProcessGroupGloo:
-        """Gloo's backend, once all ranks are connected.
+        """Return Gloo's backend, and make it first where no rank has needed it yet.
 
         Raises:
             DistBackendError: they cannot be; the rank at fault is named.
@@ -113,17 +113,17 @@ class LateGloo:
         self._timeout = timeout
 
     def begin_end(self) -> None:
-        """Have callers hear that the group has ended; before the end of the engine."""
+        """Refuse further callers, as the group ends; to be called before the engine ends."""
         self._has_ended = True
 
     def end(self) -> None:
-        """Wait for nothing any more; after `begin_end` and the end of the engine."""
+        """Wake callers and wait for this group's threads; to be called after the engine's end."""
         self._is_over.set()
         self._has_listened.wait()
         self._has_connected.wait(_ENDING_S)
 
     def _listen(self, words: WordsStore) -> None:
-        """Take in what ranks tell until all are connected, or one cannot be."""
+        """Process texts from ranks until all are connected, or one cannot be."""
         try:
             while not words.are_all_connected:
                 if words.hear() and not self._is_asked:
@@ -174,7 +174,7 @@ class LateGloo:
 
 
 class WordsStore(Store):
-    """Serves a set-up in which every rank sets its keys before it reads the others'.
+    """Store for a set-up in which every rank sets its keys before it reads the others'.
 
     Gloo's does, and reads one key a rank, one after the other, each in two round trips to PyTorch's
     store: the square of the ranks in all. Here every rank tells all others once, over connections
@@ -204,7 +204,7 @@ class WordsStore(Store):
         return not self._unconnected
 
     def set(self, key: str, value: Any) -> None:
-        """Tell it before the next key is read."""
+        """Set a key, which the other ranks are told before this rank next reads one."""
         self._untold[key] = bytes(value).hex()
 
     def get(self, key: str) -> bytes:
@@ -227,7 +227,7 @@ class WordsStore(Store):
         raise self.build_silence_error()
 
     def wait(self, keys: list[str], timeout: timedelta | None = None) -> None:  # noqa: ARG002
-        """Return when all are there. The timeout of this store counts, not `timeout`."""
+        """Wait until all keys are set; this store's timeout counts, not `timeout`."""
         for key in keys:
             self.get(key)
 
@@ -236,7 +236,7 @@ class WordsStore(Store):
         self._engine.tell(json.dumps({_ANSWER: ""}))
 
     def refuse(self, reason: str) -> None:
-        """Tell all ranks that this one will not be connected.
+        """Tell all ranks that this rank will not be connected, and why.
 
         Args:
             reason: in words; what is beyond 500 bytes is left out.
@@ -245,7 +245,7 @@ class WordsStore(Store):
         self._engine.tell(json.dumps({_ANSWER: told.hex()}))
 
     def hear(self) -> bool:
-        """Take in what a rank tells next, if it does in days; return whether it told anything.
+        """Process the next text of a rank and return whether one came, which may take days.
 
         Raises:
             EngineError: a rank was lost, is not connected or tells something else; it is named.
@@ -276,19 +276,19 @@ class WordsStore(Store):
         return True
 
     def ignore(self) -> None:
-        """Take in what ranks tell until the engine ends, and make no use of it."""
+        """Read and discard the texts of ranks until the engine ends."""
         with contextlib.suppress(PlinkError):
             while True:
                 with contextlib.suppress(TimeoutError):
                     self._engine.hear(_FOR_EVER_S)
 
     def fail(self, error: Exception) -> None:
-        """Raise this error where a key is waited for."""
+        """Make all waits for a key raise an error."""
         with self._heard:
             self._failure = error
             self._heard.notify_all()
 
     def build_silence_error(self) -> EngineError:
-        """Return the error that names a rank which has not told its keys, or its connection."""
+        """Return the error that names a rank without its keys, or without a connection."""
         rank = min(self._silent or self._unconnected, default=self._engine.rank)
         return EngineError(f"rank {rank} did not take part within {self._timeout_s:g} s", rank)

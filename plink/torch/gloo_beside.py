@@ -37,7 +37,7 @@ def _by_gloo(name: str) -> Callable[..., Any]:
 
 
 class GlooBeside(EngineCollectives):
-    """Collectives by the engine, with Gloo for what it lacks, the backend of all devices.
+    """Group that runs collectives on the engine, and on Gloo those that the engine lacks.
 
     PyTorch's own class would hand these over, but some collectives of a subclass it begins
     (`PyProcessGroup.hpp`) with Python's global lock held: they then wait for Gloo's queue, which is
@@ -74,7 +74,7 @@ class GlooBeside(EngineCollectives):
         return self._named
 
     def setGroupName(self, name: str) -> None:  # noqa: N802 - PyTorch's
-        """Set the name; PyTorch calls it."""
+        """Set the group's name; PyTorch calls this."""
         self._named = name
         if self._has_gloo:
             self._of_gloo._set_group_name(name)
@@ -84,7 +84,7 @@ class GlooBeside(EngineCollectives):
         return self._described
 
     def setGroupDesc(self, text: str) -> None:  # noqa: N802 - PyTorch's
-        """Set the description; PyTorch calls it."""
+        """Set the group's description; PyTorch calls this."""
         self._described = text
         if self._has_gloo:
             self._of_gloo._set_group_desc(text)
@@ -95,7 +95,7 @@ class GlooBeside(EngineCollectives):
 
     @property
     def _plain(self) -> Any:
-        """The group that Gloo's collectives are begun by; the first use makes Gloo."""
+        """Group on Gloo, for collectives that the engine lacks; the first use makes Gloo."""
         if not self._has_gloo:
             backend = self._gloo.backend()
             with self._registering:
@@ -115,11 +115,11 @@ class GlooBeside(EngineCollectives):
 
     @property
     def message_timeout(self) -> timedelta:
-        """Time to wait for a message."""
+        """Longest time to wait for a message."""
         return self._gloo.timeout
 
     def _compare(self, called: str) -> Any:
-        """Begin a barrier that fails where another rank calls something else."""
+        """Begin a barrier that fails where another rank calls another collective."""
         layout = zlib.crc32(called.encode()) << 32 | zlib.adler32(called.encode())
         if len(called) > _MOST_TEXT:
             called = f"{called[:_MOST_TEXT]}... ({layout:x})"

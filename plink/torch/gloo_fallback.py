@@ -50,7 +50,7 @@ Copies = Sequence[tuple[Tensor, Tensor]]
 
 
 class GlooFallback:
-    """A group of PyTorch's own class on Gloo, whose collectives take tensors of any layout.
+    """Group of PyTorch's own class on Gloo, whose collectives take tensors of any layout.
 
     Gloo takes the bytes of another type for its own, and may end the process where sizes differ. So
     ranks compare what they call before, in a barrier on the engine.
@@ -75,15 +75,15 @@ class GlooFallback:
 
     @property
     def is_idle(self) -> bool:
-        """Whether all collectives have begun."""
+        """Whether all collectives that were called have begun."""
         return self._starter.is_idle
 
     def end(self) -> None:
-        """Return when all collectives have begun; after the end of the engine."""
+        """Wait until all collectives have begun; to be called after the engine's end."""
         self._starter.end()
 
     def _run(self, name: str, method: Any, first: Any, *args: Any, **kwargs: Any) -> Any:
-        """Call a collective whose first argument holds the tensors that it writes."""
+        """Begin a Gloo collective, after a comparison with other ranks, and return its work."""
         called = _describe_call(name, [first, *args])
         written: list[tuple[Tensor, Tensor]] = []
         given = _with_copies(first, written)
@@ -113,7 +113,7 @@ class GlooFallback:
 
 
 def _describe_call(name: str, arguments: Sequence[Any]) -> str:
-    """Return what all ranks must call alike, for people."""
+    """Return a text of what all ranks must call alike, for the comparison and its errors."""
     words = [name]
     for argument in arguments:
         op = getattr(argument, "reduceOp", argument)
@@ -140,7 +140,7 @@ def _tensors(argument: Any) -> Iterator[Tensor]:
 
 
 def _with_copies(argument: Any, copies: list[tuple[Tensor, Tensor]]) -> Any:
-    """Return the argument with a copy of each tensor that Gloo cannot take; note these."""
+    """Return the argument with copies of tensors that Gloo cannot take; note the pairs."""
     if isinstance(argument, list | tuple):
         return [_with_copies(member, copies) for member in argument]
     if not isinstance(argument, Tensor) or argument.layout != torch.strided or is_plain(argument):
@@ -152,7 +152,7 @@ def _with_copies(argument: Any, copies: list[tuple[Tensor, Tensor]]) -> Any:
 
 
 class _GlooWork:
-    """A work of Gloo's in the place of one of the engine's."""
+    """Gloo's work, with the interface of the engine's works."""
 
     posted_s = ended_s = None
 
@@ -167,7 +167,7 @@ class _GlooWork:
 
 
 class _CopiesStage:
-    """The stage of tensors that Gloo reads and writes, and of copies that are copied back.
+    """Stage of tensors that Gloo reads and writes, some of them as copies.
 
     Args:
         tensors: the caller's.
@@ -183,18 +183,18 @@ class _CopiesStage:
         self._queued: list[tuple[Any, Any]] = []
 
     def callers_streams(self) -> contextlib.AbstractContextManager[Any]:
-        """Return a context of the streams on which the caller has computed the tensors."""
+        """Return a context of the streams on which the caller computed the tensors."""
         context = contextlib.ExitStack()
         for stream in self._callers:
             context.enter_context(torch.cuda.stream(stream))
         return context
 
     def begin(self, post: Callable[[], PieceWork]) -> PieceWork:
-        """Begin Gloo's collective."""
+        """Begin Gloo's collective by calling `post`."""
         return post()
 
     def finish(self) -> None:
-        """Copy back, on the streams that the wait for Gloo's work has made wait."""
+        """Copy results back to the caller's tensors, on the current streams."""
         for tensor, copy in self._copies:
             elements, values = distinct_elements(tensor, copy)
             elements.copy_(values)
@@ -202,7 +202,7 @@ class _CopiesStage:
         self._queued = [(stream, stream.record_event()) for stream in streams]
 
     def join(self) -> None:
-        """Let the caller's streams wait for the copies."""
+        """Make the caller's streams wait for the copies back."""
         for device, (_, event) in zip(self.devices, self._queued, strict=True):
             torch.cuda.current_stream(device).wait_event(event)
 

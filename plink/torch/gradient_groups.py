@@ -1,4 +1,4 @@
-"""Which gradients are announced together."""
+"""Division of gradients into groups that are announced together."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Groups = int | str | Sequence[Sequence[str | Tensor]] | None
 
 
 def group_names(parameters: Mapping[str, Parameter], groups: Groups) -> list[list[str]]:
-    """Names by group, each name in one group, and each group of one type.
+    """Return the parameters' names by group, each name in one group and each group of one type.
 
     Args:
         parameters: by name, in the order in which the model has them; gradients come about in the
@@ -50,7 +50,7 @@ def group_names(parameters: Mapping[str, Parameter], groups: Groups) -> list[lis
 
 
 def _by_count(names_by_type: Sequence[list[str]], groups: int) -> list[list[str]]:
-    """Cut the names of each type into runs, as many in all as there shall be groups."""
+    """Cut the names of each type into runs of similar length, `groups` in all where possible."""
     runs = [1] * len(names_by_type)
     while sum(runs) < min(groups, sum(map(len, names_by_type))):
         # The type whose runs are the longest gets one more.
@@ -114,7 +114,7 @@ def _of_one_type(names: Sequence[str], parameters: Mapping[str, Parameter]) -> l
 
 
 def size_bytes_of(text: str) -> int:
-    """Parse a size such as "25MB".
+    """Parse a size such as "25MB" and return its bytes.
 
     Raises:
         WrongUseError: it is no such size.

@@ -1,4 +1,4 @@
-"""Requests for gradients, which ranks send alike step by step."""
+"""Requests for groups of gradients, kept from step to step."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from plink.training.control.requests import Request
 
 
 class GradientRequests:
-    """Requests for gradients that are announced together.
+    """Builder of a group's request, which is reused while its gradients stay alike.
 
     Args:
         names: of their parameters.
@@ -31,7 +31,7 @@ class GradientRequests:
         self._kinds: list[Any] = []
 
     def request(self, gradients: Sequence[Tensor]) -> Request:
-        """Build the request for these gradients, in the order of names.
+        """Return the request for these gradients, which are in the order of `names`.
 
         Raises:
             WrongUseError: the engine does not reduce them.
@@ -44,6 +44,6 @@ class GradientRequests:
         return self._made
 
     def work(self, gradients: Sequence[Tensor]) -> NamedWork:
-        """Return the work by which the gradients are awaited."""
+        """Create the work by which these gradients are awaited."""
         made = NamedWork if self._is_alone else GroupedWork
         return made(self.name, gradients, NO_TIMEOUT)

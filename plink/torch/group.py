@@ -1,4 +1,4 @@
-"""The process group: collectives by the engine, what it lacks by Gloo."""
+"""Process group with collectives on the engine, and on Gloo those that the engine lacks."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ _open: weakref.WeakSet[PlinkGroup] = weakref.WeakSet()
 
 
 class PlinkGroup(GlooBeside):
-    """Made by `init_process_group("plink")` and `new_group`.
+    """Process group of the backend `plink`, which `init_process_group` and `new_group` make.
 
     Args:
         store: PyTorch's, with keys of this group alone.
@@ -115,11 +115,11 @@ class PlinkGroup(GlooBeside):
         _open.add(self)
 
     def getBackendName(self) -> str:  # noqa: N802 - PyTorch's
-        """The name under which it is registered."""
+        """Return the name under which the backend is registered."""
         return "plink"
 
     def get_group_store(self) -> Store:
-        """A store with keys of this group alone."""
+        """Return the group's store, whose keys are this group's alone."""
         return self._store
 
     @uncompiled
@@ -131,7 +131,7 @@ class PlinkGroup(GlooBeside):
         *,
         op: Any = None,
     ) -> Any:
-        """Reduce one tensor in place; a type or operation that the engine lacks, by Gloo.
+        """Begin to reduce one tensor in place; a type or operation that the engine lacks, by Gloo.
 
         Args:
             tensors: one.
@@ -150,7 +150,7 @@ class PlinkGroup(GlooBeside):
 
     @uncompiled
     def allreduce_coalesced(self, tensors: list[Tensor], opts: Any = ReduceOp.SUM) -> Any:
-        """Reduce tensors of one type in place, as one buffer."""
+        """Begin to reduce tensors of one type in place, as one buffer."""
         opts = options_of(AllreduceCoalescedOptions, opts)
         op = engine_op(tensors, opts)
         if op is None:
@@ -158,11 +158,11 @@ class PlinkGroup(GlooBeside):
         return self._reduce(tensors, op, opts.timeout)
 
     def statistics(self) -> Statistics | None:
-        """The engine's statistics; None with one rank, or after the end."""
+        """Return the engine's statistics; None with one rank."""
         return None if self._engine is None else self._engine.statistics()
 
     def failure(self) -> DistBackendError | None:
-        """Return the engine's failure; None if it has not failed, or after the end."""
+        """Return an error if the engine has failed or is closed; None while it runs."""
         try:
             if self._engine is not None:
                 self._engine.check()
@@ -172,16 +172,16 @@ class PlinkGroup(GlooBeside):
 
     @property
     def plan_number(self) -> int:
-        """The number of the plan in force, as the autotuner numbers them; 0 for the first."""
+        """Number of the plan in force, as the autotuner counts plans; 0 for the first."""
         return 0 if self._tuned is None else self._tuned.plan_number
 
     @property
     def is_plan_on_trial(self) -> bool:
-        """Whether the plan in force is a new one, which the autotuner has still to judge."""
+        """Whether the plan in force is a new one that the autotuner has yet to judge."""
         return self._tuned is not None and self._tuned.is_judging
 
     def schedule_changed(self) -> None:
-        """Tell the autotuner that iterations from here on are others than before.
+        """Tell the autotuner that iterations from here on differ from those before.
 
         All ranks call it between the same two collectives, none of which is under way.
         """
@@ -189,22 +189,22 @@ class PlinkGroup(GlooBeside):
             self._tuned.void_window()
 
     def iteration(self) -> None:
-        """Tell the autotuner that an iteration ends here; without one nothing happens."""
+        """Tell the autotuner, if there is one, that an iteration ends here."""
         if self._tuned is not None:
             self._tuned.mark()
 
     def shutdown(self) -> None:
-        """End the engine and its threads: `destroy_process_group` calls it."""
+        """End the group's engine and threads, as `destroy_process_group` does."""
         self.end()
         super().shutdown()
 
     def abort(self) -> None:
-        """Shut down and fail what is pending, here and on the ranks that wait for it."""
+        """End the group at once; what is pending fails, also on ranks that wait for this one."""
         self._end()
         super().abort()
 
     def end(self) -> None:
-        """End the engine and its threads, once nothing of the autotuner's is pending on this rank.
+        """End the group's engine and threads, once the autotuner's pending votes are over.
 
         A vote that one rank leaves unfinished would fail what others still wait for.
         """
@@ -215,12 +215,12 @@ class PlinkGroup(GlooBeside):
 
     @property
     def _is_begun(self) -> bool:
-        """Whether all that the program has called is handed over, to the engine or to Gloo."""
+        """Whether all called collectives are handed over to the engine or to Gloo."""
         is_idle = self._starter.is_idle and self._fallback.is_idle
         return is_idle and not self._gloo.is_connecting
 
     def _drain(self) -> None:
-        """Let what is under way end, as long as it moves on: others may have joined it, too."""
+        """Wait for pending work while it makes progress, as other ranks may have joined it."""
         until_s = time.monotonic() + _GRACE_S
         while not self._is_begun and time.monotonic() < until_s:
             time.sleep(_LOOK_S)
@@ -281,7 +281,7 @@ class PlinkGroup(GlooBeside):
         return work
 
     def _begin(self, host: Tensor, op: str, layout: int = 0) -> EngineWork | None:
-        """Hand a buffer of an all-reduce to the engine."""
+        """Begin an all-reduce of a host buffer on the engine; None if this rank is alone."""
         if self._engine is None:
             return None
         dtype = str(host.dtype).removeprefix("torch.")
@@ -302,7 +302,7 @@ class PlinkGroup(GlooBeside):
         op: str = "",
         root: int = -1,
     ) -> Reduction:
-        """Begin a collective on each pair; one work for all of them.
+        """Begin a collective on each pair of buffers and return one work for all of them.
 
         Args:
             kind: which collective it is.
@@ -363,7 +363,7 @@ class PlinkGroup(GlooBeside):
     def message_at_hand(
         self, kind: Kind, tensor: Tensor, peer: int | None, tag: int
     ) -> MessageWork | None:
-        """Begin a message of a tensor that the engine can read and write where it is.
+        """Begin a message from or to a tensor's own memory and return its work.
 
         None where one begun before has still to be brought to the host.
         """

@@ -1,4 +1,4 @@
-"""Names of collectives in PyTorch."""
+"""Kinds of collectives and messages, with PyTorch's names and numbers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Kind:
-    """A collective, or a message.
+    """Kind of collective or message.
 
     Args:
         name: in the profiler, after the backend's.
@@ -21,7 +21,7 @@ class Kind:
 
     @property
     def collective(self) -> str:
-        """Name in `plink.plans.names`, where it is a collective."""
+        """Name of the kind in `plink.plans.names`, if it is a collective."""
         return self.name.replace("_", "-")
 
 

@@ -1,4 +1,4 @@
-"""Encode, as numbers that the engine compares, what ranks must call alike beside lengths."""
+"""Encoding of types and sizes, which all ranks must call alike, as numbers to compare."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from plink.engine.calls import DTYPES
 
 @functools.cache
 def type_code(dtype: torch.dtype) -> int:
-    """Return 16 bits for a type, from 1 on: the same in every process, different for each type."""
+    """Return a 16-bit code of a type, from 1 on, which is the same in every process."""
     return zlib.crc32(str(dtype).encode()) % 65_521 + 1
 
 
 def layout_of(sizes: Sequence[int]) -> int:
-    """Return 64 bits for the sizes of tensors that are reduced as one buffer; 0 for one tensor."""
+    """Return a 64-bit hash of the sizes of tensors reduced as one buffer; 0 for one tensor."""
     if len(sizes) < 2:
         return 0
     data = repr(tuple(sizes)).encode()

@@ -1,4 +1,4 @@
-"""Messages of tensors that are where the engine can read and write them.
+"""Messages from and to tensors whose memory the engine can read and write in place.
 
 A message of some kilobytes takes tens of microseconds: the way on which a collective's tensors are
 brought to the engine would take longer than the network.
@@ -27,7 +27,7 @@ from plink.torch.work import Reduction
 
 
 class _AtHand:
-    """The stage of a tensor that is there already, and stays."""
+    """Stage of a tensor in host memory that needs no copies."""
 
     devices: Sequence[torch.device] = ()
 
@@ -35,10 +35,10 @@ class _AtHand:
         """Do nothing: the tensor is in host memory."""
 
     def join(self) -> None:
-        """`finish` left nothing to do."""
+        """Do nothing: the tensor is in host memory."""
 
     def arrival(self) -> contextlib.AbstractContextManager[Any]:
-        """Any context."""
+        """Return a context that does nothing, as no stream is involved."""
         return contextlib.nullcontext()
 
 
@@ -48,12 +48,12 @@ _POSTED.set()
 
 
 def is_at_hand(tensor: Tensor) -> bool:
-    """Whether it is dense, contiguous memory of the host that holds its numbers as they are."""
+    """Return whether a tensor is dense, contiguous host memory with its numbers as they are."""
     return tensor.is_cpu and tensor.layout == torch.strided and is_plain(tensor)
 
 
 def awaited_text(kind: Kind, peer: int | None, tag: int) -> str:
-    """Return what has not happened where a message is not over in time."""
+    """Return the text of the error for a message that is not over in time."""
     if kind is SEND:
         return f"rank {peer} has not received a message with tag {tag}"
     sender = "no rank" if peer is None else f"rank {peer}"
@@ -61,7 +61,7 @@ def awaited_text(kind: Kind, peer: int | None, tag: int) -> str:
 
 
 class MessageWork(Reduction):
-    """Work of one message; it has begun when made. A failure is kept for `wait`.
+    """Work of one message, which begins on creation; `wait` raises its failure.
 
     Args:
         kind: whether it is sent or received.

@@ -1,4 +1,4 @@
-"""An optimizer whose gradients are reduced as they come about, in any order."""
+"""Optimizer whose gradients are reduced as they come about, in any order."""
 
 from __future__ import annotations
 
@@ -34,8 +34,7 @@ _UNSCALES = "_unscale_grads_"
 
 
 class DistributedOptimizer(Optimizer):
-    """Reduces each gradient over all ranks from the moment that it is there, and steps with the
-    results.
+    """Optimizer that reduces each gradient over all ranks once it is there, and steps with them.
 
         optimizer = plink.torch.DistributedOptimizer(optimizer, model.named_parameters())
 
@@ -147,35 +146,35 @@ class DistributedOptimizer(Optimizer):
         )
 
     def register_step_pre_hook(self, hook: Any) -> RemovableHandle:
-        """Register a hook of the optimizer that steps: gradients are reduced when it runs."""
+        """Register a hook that runs before the wrapped optimizer steps, on reduced gradients."""
         return self._optimizer.register_step_pre_hook(hook)
 
     def register_step_post_hook(self, hook: Any) -> RemovableHandle:
-        """Register a hook of the optimizer that steps."""
+        """Register a hook that runs after a step of the wrapped optimizer."""
         return self._optimizer.register_step_post_hook(hook)
 
     def register_state_dict_pre_hook(self, hook: Any, prepend: bool = False) -> RemovableHandle:
-        """Register a hook of the optimizer that steps."""
+        """Register a hook that runs before `state_dict` of the wrapped optimizer."""
         return self._optimizer.register_state_dict_pre_hook(hook, prepend)
 
     def register_state_dict_post_hook(self, hook: Any, prepend: bool = False) -> RemovableHandle:
-        """Register a hook of the optimizer that steps."""
+        """Register a hook that runs after `state_dict` of the wrapped optimizer."""
         return self._optimizer.register_state_dict_post_hook(hook, prepend)
 
     def register_load_state_dict_pre_hook(
         self, hook: Any, prepend: bool = False
     ) -> RemovableHandle:
-        """Register a hook of the optimizer that steps."""
+        """Register a hook that runs before `load_state_dict` of the wrapped optimizer."""
         return self._optimizer.register_load_state_dict_pre_hook(hook, prepend)
 
     def register_load_state_dict_post_hook(
         self, hook: Any, prepend: bool = False
     ) -> RemovableHandle:
-        """Register a hook of the optimizer that steps."""
+        """Register a hook that runs after `load_state_dict` of the wrapped optimizer."""
         return self._optimizer.register_load_state_dict_post_hook(hook, prepend)
 
     def add_param_group(self, param_group: Any) -> None:  # noqa: ARG002 - PyTorch's
-        """Refuse: names of parameters are the same on all ranks from the start."""
+        """Refuse a new group: names of parameters are the same on all ranks from the start."""
         raise WrongUseError("parameters cannot be added to a DistributedOptimizer")
 
     def zero_grad(self, set_to_none: bool = True) -> None:
@@ -194,9 +193,10 @@ class DistributedOptimizer(Optimizer):
         self._optimizer.zero_grad(set_to_none)
 
     def learn(self, loss: Tensor) -> None:
-        """Call it right before each `loss.backward()` in the mode `graph`: the order of all-reduces
-        follows from what autograd is going to compute. In other modes, and where ranks know the
-        order already, nothing happens.
+        """Learn the order of all-reduces from a loss, right before each `loss.backward()`.
+
+        For the mode `graph`: the order follows from what autograd is going to compute. In other
+        modes, and where ranks know the order already, nothing happens.
 
         Args:
             loss: from which gradients are computed.
@@ -207,8 +207,9 @@ class DistributedOptimizer(Optimizer):
         negotiation_of(self._group).learn(loss, self._sources)
 
     def synchronize(self) -> None:
-        """Return when all gradients are reduced: to clip them, say, before `step`, which then does
-        not reduce them again.
+        """Wait until all gradients are reduced, such as to clip them before `step`.
+
+        `step` then does not reduce them again.
 
         Raises:
             DistBackendError: one could not be; it names the rank whose fault it is.
@@ -239,7 +240,7 @@ class DistributedOptimizer(Optimizer):
 
     @contextlib.contextmanager
     def skip_synchronize(self) -> Iterator[None]:
-        """Let `step` not reduce within the block: `synchronize` has."""
+        """Let `step` skip the reduction within the context, after `synchronize`."""
         self._synchronizes = False
         try:
             yield
@@ -247,7 +248,7 @@ class DistributedOptimizer(Optimizer):
             self._synchronizes = True
 
     def step(self, closure: Callable[[], float] | None = None) -> Any:
-        """Reduce what is not reduced, and step.
+        """Reduce the gradients that are not reduced yet, and step the wrapped optimizer.
 
         Args:
             closure: computes gradients, which are then reduced, and returns the loss; at most once
@@ -269,7 +270,7 @@ class DistributedOptimizer(Optimizer):
         return result
 
     def _reducing(self, closure: Callable[[], float]) -> Callable[[], float]:
-        """The closure, and the reduction of what it computes."""
+        """Return a closure that also reduces the gradients that the given one computes."""
         if not self._synchronizes:
             raise WrongUseError(
                 "the gradients of a closure are reduced within the step",
@@ -352,7 +353,7 @@ class DistributedOptimizer(Optimizer):
 def _trained_parameters(
     optimizer: Optimizer, named_parameters: Iterable[tuple[str, Parameter]]
 ) -> dict[str, Parameter]:
-    """Return the trained parameters by name."""
+    """Return the trained parameters by name, after checking that all of them have names."""
     check_instance("named_parameters", named_parameters, Iterable, "model.named_parameters()")
     parameters: dict[str, Parameter] = {}
     for pair in named_parameters:

@@ -1,4 +1,4 @@
-"""Buffers of collectives that read one and write another."""
+"""Buffers of collectives that read from one buffer and write to another."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PostPair = Callable[[Tensor, Tensor], PieceWork | None]
 
 
 class Pair:
-    """The tensors of one collective.
+    """Source and result tensors of one collective.
 
     Args:
         sources: what this rank contributes, one after another.
@@ -40,7 +40,7 @@ class Pair:
         self.is_in_place = results is None
 
     def whole_bytes(self, collective: str) -> int:
-        """The size of the whole buffer where it is the same on every rank, else 0."""
+        """Return the bytes of the whole buffer if every rank has the same, else 0."""
         if collective in (REDUCE_SCATTER, BROADCAST, REDUCE):
             return sum(tensor.nbytes for tensor in self.sources)
         if collective == ALL_GATHER:
@@ -49,18 +49,18 @@ class Pair:
 
     @property
     def dtype(self) -> torch.dtype:
-        """Return the type of its tensors; bytes where it has none."""
+        """Type of the pair's tensors; uint8 if there are none."""
         tensors = self.tensors
         return tensors[0].dtype if tensors else torch.uint8
 
     @property
     def tensors(self) -> list[Tensor]:
-        """All of them."""
+        """All tensors of the pair, sources first."""
         return [*self.sources, *([] if self.is_in_place else self.results)]
 
 
 class HostPairs:
-    """Pairs on the CPU. What is one contiguous tensor is used where it is."""
+    """Stage for pairs on the CPU, which uses single contiguous tensors in place."""
 
     is_ready = True
     devices: Sequence[torch.device] = ()
@@ -79,30 +79,30 @@ class HostPairs:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes that this rank contributes."""
+        """Size of what this rank contributes, in bytes."""
         return sum(source.nbytes for source in self._sources)
 
     def begin(self, post: PostPair) -> PieceWork | None:
-        """Do nothing: the tensors are in host memory."""
+        """Post a collective for each pair and return one work for all of them."""
         return _post_pairs(post, self._sources, self._results)
 
     def finish(self) -> None:
-        """Copy what was received elsewhere."""
+        """Copy results that were received in buffers of their own to the caller's tensors."""
         for pair, result in zip(self._pairs, self._results, strict=True):
             for tensor, part in parts(pair.results, result):
                 if part.data_ptr() != tensor.data_ptr():
                     tensor.copy_(part)
 
     def join(self) -> None:
-        """`finish` left nothing to do."""
+        """Do nothing: `finish` has copied the results."""
 
     def arrival(self) -> contextlib.AbstractContextManager[Any]:
-        """Any context."""
+        """Return a context that does nothing, as no stream is involved."""
         return contextlib.nullcontext()
 
 
 class AcceleratorPairs:
-    """Pairs on an accelerator, which go by memory of the host.
+    """Stage for pairs on an accelerator, which go through host memory.
 
     Args:
         pairs: on one device.
@@ -139,16 +139,16 @@ class AcceleratorPairs:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes that this rank contributes."""
+        """Size of what this rank contributes, in bytes."""
         return sum(source.nbytes for source in self._sources)
 
     def begin(self, post: PostPair) -> PieceWork | None:
-        """Wait for the copies to the host first."""
+        """Wait for the copies to the host, then post a collective for each pair."""
         self._copied.synchronize()
         return _post_pairs(post, self._sources, self._results)
 
     def finish(self) -> None:
-        """Queue the copies from the host."""
+        """Queue the copies of the results from the host to the accelerator."""
         with self._runtime.stream(self._stream):
             for pair, result in zip(self._pairs, self._results, strict=True):
                 for tensor, part in parts(pair.results, result):
@@ -156,24 +156,24 @@ class AcceleratorPairs:
             self._copied = self._stream.record_event()
 
     def join(self) -> None:
-        """The caller's stream waits, the caller does not."""
+        """Make the caller's current stream wait for the copies, without blocking the caller."""
         self._runtime.current_stream(self._device).wait_event(self._copied)
 
     def arrival(self) -> contextlib.AbstractContextManager[Any]:
-        """A future records an event on the current stream."""
+        """Return a context of the stream that copies, on which a future records its event."""
         context: contextlib.AbstractContextManager[Any] = self._runtime.stream(self._stream)
         return context
 
 
 def _in_place(results: Sequence[Tensor]) -> Tensor | None:
-    """The user's own memory, where it is one contiguous tensor."""
+    """Return the caller's own memory as a flat tensor if it is one contiguous tensor, else None."""
     if len(results) == 1 and is_plain(results[0]):
         return flatten(results[0])
     return None
 
 
 def _collide(source: Tensor, result: Tensor, place_bytes: int | None) -> bool:
-    """Whether they share memory otherwise than in that the smaller lies at its place."""
+    """Return whether tensors share memory, except where the smaller lies at its place."""
     begins = source.data_ptr(), result.data_ptr()
     if begins[0] + source.nbytes <= begins[1] or begins[1] + result.nbytes <= begins[0]:
         return False
@@ -182,7 +182,7 @@ def _collide(source: Tensor, result: Tensor, place_bytes: int | None) -> bool:
 
 
 def _room(results: Sequence[Tensor], allocate: Callable[[int], Tensor]) -> Tensor:
-    """Allocate as much host memory as the results have together."""
+    """Allocate as much memory as all results take together, as one tensor."""
     if not results:
         return torch.empty(0, dtype=torch.uint8)
     size_bytes = sum(tensor.nbytes for tensor in results)

@@ -1,4 +1,4 @@
-"""A buffer that is reduced in pieces, so that one is copied while another is on the network."""
+"""Reduction of a buffer in pieces, so that one is copied while another is on the network."""
 
 from __future__ import annotations
 
@@ -19,23 +19,25 @@ class PieceWork(Protocol):
     """Work of the engine, or of a substitute, for one piece."""
 
     def done(self) -> bool:
-        """Whether it has ended, well or not."""
+        """Return whether the piece has ended, with or without success."""
 
     def wait(self, timeout_s: float | None = None) -> None:
-        """Wait as `plink.engine.Work.wait`."""
+        """Wait for the piece as `plink.engine.Work.wait` does."""
 
     @property
     def posted_s(self) -> float | None:
-        """Return when it was posted (`time.monotonic`); None where there was nothing to do."""
+        """Time of posting (`time.monotonic`), in s; None where there was nothing to do."""
 
     @property
     def ended_s(self) -> float | None:
-        """Return when it ended, well or not; None before that."""
+        """Time of the end, with or without success, in s; None before the end."""
 
 
 def pieces_of(items: int, item_bytes: int) -> Iterator[slice]:
-    """Equal pieces of at most `PIECE_BYTES`, the last one smaller: a function of the size alone, so
-    that all ranks cut alike, wherever their tensors are. A buffer without items is one piece.
+    """Yield equal slices of a buffer, of at most `PIECE_BYTES` each, the last one smaller.
+
+    They follow from the size alone, so that all ranks cut alike, wherever their tensors are. A
+    buffer without items is one piece.
     """
     pieces = max(1, -(-items * item_bytes // PIECE_BYTES))
     step = -(-items // pieces)
@@ -51,7 +53,7 @@ def pieces_of(items: int, item_bytes: int) -> Iterator[slice]:
 
 
 class JoinedWork:
-    """Several works, waited for as one.
+    """Several works that are waited for as one.
 
     Args:
         works: in the order in which they began.
@@ -62,22 +64,22 @@ class JoinedWork:
 
     @property
     def posted_s(self) -> float | None:
-        """Return when the first piece was posted."""
+        """Time at which the first work was posted, in s."""
         return self._works[0].posted_s if self._works else None
 
     @property
     def ended_s(self) -> float | None:
-        """Return when the last piece ended; None before that."""
+        """Time at which the last work ended, in s; None before that."""
         ends = [work.ended_s for work in self._works]
         known = [one for one in ends if one is not None]
         return max(known) if known and len(known) == len(ends) else None
 
     def done(self) -> bool:
-        """Whether all have ended, well or not."""
+        """Return whether all works have ended, with or without success."""
         return all(work.done() for work in self._works)
 
     def wait(self, timeout_s: float | None = None) -> None:
-        """Return when all have ended well.
+        """Wait until all works have ended with success.
 
         Raises:
             EngineError: one failed.
@@ -89,7 +91,7 @@ class JoinedWork:
 
 
 class ComingWork:
-    """Pieces of which each is brought home by another thread once it has ended."""
+    """Work in pieces, each of which another thread copies back once it has ended."""
 
     def __init__(self) -> None:
         self._is_over = threading.Event()
@@ -98,11 +100,11 @@ class ComingWork:
         self.ended_s: float | None = None
 
     def done(self) -> bool:
-        """Whether all is home, or something has failed."""
+        """Return whether all pieces are copied back or have failed."""
         return self._is_over.is_set()
 
     def wait(self, timeout_s: float | None = None) -> None:
-        """Return when all is home.
+        """Wait until all pieces are copied back.
 
         Raises:
             EngineError: the engine has failed.
@@ -115,7 +117,7 @@ class ComingWork:
             raise self._error
 
     def fail(self, error: PlinkError | RuntimeError) -> None:
-        """Keep the first failure."""
+        """Record a failure; the first one is kept."""
         self._error = self._error or error
 
     def end(self) -> None:

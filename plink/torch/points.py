@@ -1,4 +1,4 @@
-"""When a group's ranks look anew at what their interfaces carry."""
+"""Points at which a group's ranks balance their network interfaces anew."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ COLLECTIVES = 256
 
 
 class BalancePoints:
-    """Balances an engine at the same collectives on every rank.
+    """Counter of collectives that balances an engine at the same points on every rank.
 
     Args:
         engine: of this rank.
@@ -22,11 +22,11 @@ class BalancePoints:
         self._points = Points(Stride(BYTES, COLLECTIVES))
 
     def would_wait(self, size_bytes: int) -> bool:
-        """Whether `after` a collective of that size would have to wait for other ranks."""
+        """Return whether `after` a collective of that size would wait for other ranks."""
         return self._points.is_next(size_bytes) and not self._engine.can_balance_at_once
 
     def after(self, size_bytes: int) -> None:
-        """A collective has begun.
+        """Count a collective that has begun, and balance the engine at a point.
 
         Args:
             size_bytes: the same on every rank; 0 where it differs.

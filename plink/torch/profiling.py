@@ -11,7 +11,7 @@ from plink.torch.kinds import Kind
 
 
 class Event:
-    """`plink:all_reduce`, from here to `end`, as Gloo has `gloo:all_reduce`.
+    """Event of PyTorch's profiler for a collective, such as `plink:all_reduce`, until `end`.
 
     The profiler watches single threads. PyTorch's own operator for events that end elsewhere lets
     this one end in any thread; it records no shapes.
@@ -24,14 +24,14 @@ class Event:
         self._recorded = end(record, self._ended)
 
     def end(self) -> None:
-        """The collective has ended. To be called once."""
+        """End the event, as the collective has ended. To be called once."""
         self._ended.set_result(None)
 
     def wait(self) -> None:
-        """Return when another thread has called `end`, and the profiler knows."""
+        """Wait until another thread has called `end` and the profiler knows of it."""
         self._recorded.wait()
 
 
 def event(kind: Kind) -> Event | None:
-    """Begin a profiler's event; None if no profiler watches this thread."""
+    """Begin a profiler event for a collective; None if no profiler watches this thread."""
     return Event(kind) if torch._C._autograd._profiler_enabled() else None

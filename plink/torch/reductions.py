@@ -1,4 +1,4 @@
-"""Which reductions the engine runs."""
+"""Reductions of PyTorch that the engine runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OPS = {
 
 
 def engine_op(tensors: Sequence[Tensor], opts: Any) -> str | None:
-    """Return the engine's name of the operation; None if it has none, alike on all ranks."""
+    """Return the engine's name of the operation on these tensors; None if the engine has none."""
     if not tensors:
         return None
     first = tensors[0]
@@ -44,7 +44,7 @@ def engine_op(tensors: Sequence[Tensor], opts: Any) -> str | None:
 
 
 def options_of(kind: type[Any], given: Any) -> Any:
-    """Options, where the caller gave them or the operation alone."""
+    """Return the caller's options, or new ones with the operation that the caller gave."""
     if hasattr(given, "reduceOp"):
         return given
     options = kind()

@@ -154,7 +154,7 @@ def reordered_group(
 
 
 def _meeting_name(store: Store, launch: Launch, limit: timedelta) -> str:
-    """Return the same name in all ranks, and another one in each meeting of a store."""
+    """Return a name of the meeting that is the same on all ranks and new in the store."""
     from plink.renumber.launch import uses_agent_store  # noqa: PLC0415  only jobs that ask
 
     number = next(_meetings)
@@ -191,7 +191,7 @@ def _renumbered(
 
 
 def _launch(init_method: str | None, world_size: int, rank: int) -> Launch:
-    """Return what the launcher, the arguments or the URL say; the URL counts least."""
+    """Return this process's rank and the job's size, by arguments, else URL, else launcher."""
     from plink.renumber.launch import read_launch  # noqa: PLC0415  only jobs that ask
 
     query = parse_qs(urlsplit(init_method or "").query)
@@ -205,7 +205,7 @@ def _launch(init_method: str | None, world_size: int, rank: int) -> Launch:
 
 
 def _store(init_method: str | None, launch: Launch, timeout: timedelta) -> Store:
-    """Return the store of the job, as PyTorch would make it, but without waiting for all ranks.
+    """Return the job's store, made as PyTorch would, but without waiting for all ranks.
 
     A rank that waited in it for others would not learn why they do not come.
 

@@ -1,4 +1,4 @@
-"""Host memory that copies from and to an accelerator use in turn."""
+"""Ring of host buffers for copies from and to an accelerator."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ _LEAST_BYTES = 64 << 10
 
 
 def pinned_memory(size_bytes: int) -> Tensor:
-    """Page-locked memory, without which copies block."""
+    """Allocate page-locked memory, without which copies block."""
     return torch.empty(size_bytes, dtype=torch.uint8, pin_memory=True)
 
 
 class Ring:
-    """A few buffers, each allocated when it is first needed and then used again and again: to lock
-    pages takes longer than to copy what they hold.
+    """Ring of a few buffers, each allocated when first needed and then used again and again.
+
+    To lock pages takes longer than to copy what they hold.
 
     One thread takes buffers, another gives them back in the same order.
 
@@ -36,11 +37,11 @@ class Ring:
 
     @property
     def has_free(self) -> bool:
-        """Whether `take` would find a buffer at once; its last copy may still be under way."""
+        """Whether `take` would get a buffer at once; the buffer's last copy may be under way."""
         return not self._free.empty()
 
     def take(self, size_bytes: int) -> Tensor:
-        """Return a uint8 buffer of at least so many bytes, once one is free and no longer read."""
+        """Return a uint8 buffer of at least `size_bytes`, once one is free and no longer read."""
         buffer, read = self._free.get()
         try:
             if read is not None:
@@ -55,5 +56,5 @@ class Ring:
         return buffer
 
     def give_back(self, buffer: Tensor, read: Any = None) -> None:
-        """`read`: the event after which nothing reads the buffer; None where nothing does."""
+        """Return a buffer to the ring; nothing reads it after the event `read`, if there is one."""
         self._free.put((buffer, read))

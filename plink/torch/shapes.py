@@ -1,4 +1,4 @@
-"""Whether the engine takes a collective's tensors, and how many bytes are whose."""
+"""Checks of a collective's tensors for the engine, and bytes by rank."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from plink.torch.reductions import DEVICES
 
 
 def is_listed(tensors: Any) -> bool:
-    """Whether it is a list of tensors, as in PyTorch's first form of each call."""
+    """Return whether the argument is a list of tensors and not a single tensor."""
     return not isinstance(tensors, Tensor)
 
 
 def is_nested(tensors: Any) -> bool:
-    """Whether it is a list of one list of tensors."""
+    """Return whether the argument is a list of one list of tensors."""
     return is_listed(tensors) and len(tensors) == 1 and is_listed(tensors[0])
 
 
 def can_gather(many: Any, one: Any) -> bool:
-    """Whether `many` is empty or has a list of tensors, and `one` a tensor of their type."""
+    """Return whether `many` is empty or has a list of tensors, and `one` a tensor of that type."""
     if not is_listed(many) or not is_listed(one) or len(one) != 1:
         return False
     if len(many) > 0 and not is_nested(many):
@@ -31,7 +31,7 @@ def can_gather(many: Any, one: Any) -> bool:
 
 
 def can_move(tensors: Sequence[Tensor]) -> bool:
-    """Whether the engine moves these: dense ones of one type on one device."""
+    """Return whether the engine can move these tensors: dense, of one type on one device."""
     if not tensors:
         return False
     first = tensors[0]
@@ -49,7 +49,7 @@ def size_bytes(tensors: Sequence[Tensor]) -> int:
 
 
 def shares(tensors: Sequence[Tensor], ranks: int) -> list[int]:
-    """Bytes by rank: of its tensor, or an equal part of the only one.
+    """Return bytes by rank: those of its tensor, or an equal part of a single one.
 
     Raises:
         ValueError: there is neither a tensor for each rank nor one for all.
@@ -62,7 +62,7 @@ def shares(tensors: Sequence[Tensor], ranks: int) -> list[int]:
 
 
 def split_bytes(tensor: Tensor, splits: Sequence[int], ranks: int) -> list[int]:
-    """Bytes by rank of a tensor that is split along its first dimension; evenly without splits.
+    """Return bytes by rank of a tensor split along its first dimension, evenly by default.
 
     Raises:
         ValueError: it cannot be split so.
@@ -79,7 +79,7 @@ def split_bytes(tensor: Tensor, splits: Sequence[int], ranks: int) -> list[int]:
 
 
 def check_sizes(what: str, whole: Tensor, part: Tensor, ranks: int) -> None:
-    """Check that `whole` has a part of this size for each rank.
+    """Check that `whole` has as many elements as a part of this size for each rank.
 
     Raises:
         ValueError: another type or size.

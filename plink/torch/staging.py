@@ -1,4 +1,4 @@
-"""A tensor's way to memory that the engine reads and writes, and back."""
+"""Staging of tensors in memory that the engine reads and writes, and back."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ _NOTHING = torch.empty(0, dtype=torch.uint8)
 
 
 class Stage(Protocol):
-    """One all-reduce's buffer. `begin`, `finish` once it has ended well, then `join` by whoever
+    """Stage of an all-reduce's tensors: their way to the engine's memory and back.
+
+    `begin` comes first, then `finish` once the all-reduce has ended well, then `join` by whoever
     waits.
 
     Attributes:
@@ -37,20 +39,20 @@ class Stage(Protocol):
         """Return one stage for the tensors of several; see `fuse_stages`."""
 
     def begin(self, post: Post) -> PieceWork | None:
-        """Hand this rank's contribution to `post`, once it is there; what the end is awaited by."""
+        """Pass the buffers to `post` when they are ready and return the work to wait for."""
 
     def finish(self) -> None:
-        """Take the result to where the user has it; it may still be on its way."""
+        """Copy the result back to the caller's tensors; the copy may still be under way."""
 
     def join(self) -> None:
-        """Make the caller's next use of its tensors follow the result's arrival."""
+        """Make the caller's next use of its tensors wait for the result's arrival."""
 
     def arrival(self) -> contextlib.AbstractContextManager[Any]:
-        """A context in which a future is told that the result is there."""
+        """Return the context in which a future is told that the result has arrived."""
 
 
 class HostStage:
-    """Holds tensors on the CPU. A contiguous one is reduced in place.
+    """Stage for CPU tensors; a single contiguous tensor is reduced in place.
 
     Args:
         tensors: of one type.
@@ -72,11 +74,11 @@ class HostStage:
         return sum(tensor.nbytes for tensor in self._tensors)
 
     def fuse(self, tensors: Sequence[Tensor], stages: Sequence[Stage]) -> Stage:  # noqa: ARG002
-        """Return a stage for all these tensors."""
+        """Return one stage for the tensors of several."""
         return HostStage(tensors, self._is_cut)
 
     def begin(self, post: Post) -> PieceWork | None:
-        """Do nothing: the tensor is in host memory."""
+        """Post the tensors as one buffer, or its pieces, and return the work to wait for."""
         self._host = flatten_all(self._tensors)
         is_alone = len(self._tensors) == 1
         self._is_here = is_alone and self._host.data_ptr() == self._tensors[0].data_ptr()
@@ -87,7 +89,7 @@ class HostStage:
         return works[0] if len(works) == 1 else JoinedWork(works)
 
     def finish(self) -> None:
-        """Copy what was copied back."""
+        """Copy the result back to tensors that were not reduced in place."""
         if self._is_here:
             return
         for tensor, part in parts(self._tensors, self._host):
@@ -95,10 +97,10 @@ class HostStage:
                 tensor.copy_(part)
 
     def join(self) -> None:
-        """`finish` left nothing to do."""
+        """Do nothing: `finish` has copied the result."""
 
     def arrival(self) -> contextlib.AbstractContextManager[Any]:
-        """Any context."""
+        """Return a context that does nothing, as no stream is involved."""
         return contextlib.nullcontext()
 
 
@@ -135,8 +137,7 @@ def flatten_all(tensors: Sequence[Tensor]) -> Tensor:
 
 
 def parts(tensors: Sequence[Tensor], flat: Tensor) -> list[tuple[Tensor, Tensor]]:
-    """Return each tensor with its part of `flatten_all`; of an expanded tensor each element "
-    "once."""
+    """Return each tensor with its part of `flatten_all`; of an expanded one each element once."""
     sizes = [tensor.numel() for tensor in tensors]
     return [
         distinct_elements(tensor.detach(), part.view(tensor.shape))

@@ -1,4 +1,4 @@
-"""The steps of PyTorch's optimizers."""
+"""Observation of the steps of PyTorch's optimizers."""
 
 from __future__ import annotations
 

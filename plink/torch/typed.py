@@ -1,4 +1,4 @@
-"""Futures as PyTorch's communication hooks in C++ take them.
+"""Futures with the types that PyTorch's communication hooks in C++ take.
 
 A future that is made in Python holds an object of Python's. DDP's builtin hook FP16_COMPRESS wants
 a list of tensors, which the future of a task of TorchScript holds.
@@ -26,7 +26,7 @@ def typed(ended: Future[int], tensors: List[Tensor]):
 
 
 def holding_tensors(ended: Future[Any], tensors: Sequence[Tensor]) -> Future[Any]:
-    """A future of the tensors, on the CPU, that is complete soon after another one, or fails alike.
+    """Return a future of CPU tensors that completes soon after another, or fails as that does.
 
     Its callbacks run in PyTorch's few threads for tasks, where they must not wait for collectives.
     """
@@ -35,7 +35,7 @@ def holding_tensors(ended: Future[Any], tensors: Sequence[Tensor]) -> Future[Any
 
 
 def is_asked_by_hook(tensors: Sequence[Tensor], asked: FrameType | None) -> bool:
-    """Whether a hook in C++ asks for the future of what it has compressed to 16 bits.
+    """Return whether a C++ hook asks for the future of what it compressed to 16 bits.
 
     Args:
         tensors: of the collective.

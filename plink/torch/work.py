@@ -1,4 +1,4 @@
-"""Collectives and messages under way, as PyTorch takes them."""
+"""Works of collectives and messages, with the interface of PyTorch's works."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NO_TIMEOUT = timedelta(0)
 
 
 class Reduction(Work):
-    """Collective of a group, or a message.
+    """Work of a collective of a group, or of a message.
 
     Args:
         kind: which collective it is.
@@ -64,7 +64,7 @@ class Reduction(Work):
             self._submit(self._settle_in_time, self._event.end)
 
     def post(self, begin: Callable[..., PieceWork | None]) -> None:
-        """Hand the buffer to the engine, once it is there. A failure is kept for `wait`."""
+        """Hand the buffer to the engine, once it is ready; `wait` raises a failure."""
         try:
             self._engine_work = self._stage.begin(begin)
         except (PlinkError, RuntimeError) as error:
@@ -72,16 +72,16 @@ class Reduction(Work):
         self._posted.set()
 
     def refuse(self, text: str) -> None:
-        """Fail before the beginning. `text` is kept for `wait`."""
+        """Make the work fail before it begins; `wait` raises `text`."""
         self._error = text
         self._posted.set()
 
     def end(self) -> None:
-        """Return when it has ended, well or not."""
+        """Wait until the work has ended, with or without success."""
         self._settle(None)
 
     def wait(self, timeout: timedelta = NO_TIMEOUT) -> bool:
-        """Return when the tensors hold the result.
+        """Wait until the tensors hold the result.
 
         Raises:
             DistBackendError: it failed, with the name of the rank whose fault it is; or it has not
@@ -98,7 +98,7 @@ class Reduction(Work):
         return True
 
     def is_completed(self) -> bool:
-        """Whether it has ended, well or not."""
+        """Return whether the work has ended, with or without success."""
         if self._is_settled:
             return True
         if not self._posted.is_set():
@@ -106,29 +106,29 @@ class Reduction(Work):
         return self._engine_work is None or self._engine_work.done()
 
     def is_success(self) -> bool:
-        """Whether it has ended well."""
+        """Return whether the work has ended with success."""
         if not self.is_completed():
             return False
         self._settle(None)
         return self._error is None
 
     def exception(self) -> DistBackendError | None:
-        """Return the error with which the work failed."""
+        """Return the error with which the work failed, or None."""
         if self.is_success() or self._error is None:
             return None
         return DistBackendError(f"plink: {self._error}")
 
     def result(self) -> list[Tensor]:
-        """The tensors, after `wait`."""
+        """Return the tensors, which hold the result after `wait`."""
         return self._tensors
 
     def _source_rank(self) -> int:
-        """Return the rank whose message was received, after `wait`."""
+        """Return the rank whose message was received, after `wait`; -1 if there is none."""
         peer = getattr(self._engine_work, "peer", None)
         return -1 if peer is None else int(peer)
 
     def times_s(self) -> tuple[float, float] | None:
-        """Return when the engine got it and when it ended there (`time.monotonic`).
+        """Return when the engine got the work and when it ended there, in s (`time.monotonic`).
 
         None before its end, and where no engine had to do with it.
         """
@@ -137,11 +137,11 @@ class Reduction(Work):
         return None if posted_s is None or ended_s is None else (posted_s, ended_s)
 
     def synchronize(self) -> None:
-        """Wait as `wait`."""
+        """Wait as `wait` does without an argument."""
         self.wait()
 
     def get_future(self) -> Future[Any]:
-        """A future of the list of tensors, complete once a `wait` has returned.
+        """Return a future of the list of tensors, complete once a `wait` has returned.
 
         Its callbacks run in the thread that waits, if they were there before, or in one of their
         own, where they may wait for other works. Those of PyTorch's hooks in C++ run in PyTorch's.
@@ -164,7 +164,7 @@ class Reduction(Work):
         return self._kind.number
 
     def _tell(self) -> None:
-        """Complete the future, if there is one; one thread does, and others wait until it is."""
+        """Complete the future, if there is one; one thread does so and others wait for that."""
         ended, future = self._ended, self._future
         if ended is None or future is None:
             return
@@ -183,7 +183,7 @@ class Reduction(Work):
         return self._tensors
 
     def _settle_in_time(self) -> None:
-        """Await the end for the future; a message that is not over in time has failed."""
+        """Wait for the end on the future's behalf; a message that is late has failed."""
         if not self.awaited:
             self._settle(None)
             return
@@ -196,7 +196,7 @@ class Reduction(Work):
                     self._is_settled = True
 
     def _settle(self, timeout_s: float | None) -> None:
-        """Await the end, and bring the result home, once."""
+        """Wait for the end, and finish the stage once."""
         if self._is_settled:
             return
         if not self._posted.wait(timeout_s):
