@@ -20,7 +20,7 @@ _READ_BYTES = 1 << 16
 
 
 class HubError(PlinkError):
-    """The service refuses, has failed, or cannot be reached; the message names who is to blame."""
+    """Error of a service that refuses, has failed or cannot be reached; it names the culprit."""
 
 
 class Control:

@@ -108,7 +108,7 @@ def find_misfit(hosts: Sequence[str], runs: Sequence[Run]) -> str | None:
 
 
 def join_domains(runs: Sequence[Run], domain_of: Mapping[str, str]) -> list[Run]:
-    """Return the runs with those of each domain together, at the place of its first one.
+    """Return the runs, with those of an NVLink domain together at the place of its first run.
 
     Args:
         runs: stretches of adjacent ranks in rank order.

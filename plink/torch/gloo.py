@@ -208,7 +208,7 @@ class WordsStore(Store):
         self._untold[key] = bytes(value).hex()
 
     def get(self, key: str) -> bytes:
-        """Return a key that another rank sets before it first reads.
+        """Return the value of a key that another rank sets before it first reads one.
 
         Raises:
             EngineError: a rank was lost, is not connected or tells nothing; it is named.
