@@ -81,7 +81,11 @@ class RemoteProcess(ABC):
 
     @abstractmethod
     def wait_for_exit(self, timeout_s: float) -> int | None:
-        """Return the exit status, -1 if a signal killed the command; None after `timeout_s`."""
+        """Return the exit status, -1 if a signal killed the command; None after `timeout_s`.
+
+        Raises:
+            HostError: the connection was lost before the command ended.
+        """
 
     @abstractmethod
     def close(self) -> None:
@@ -447,7 +451,8 @@ class HostPrograms(ABC, Generic[Message]):
         deadline = time.monotonic() + _EXIT_WITHIN_S
         for index, process in self._processes.items():
             if self.farewell and index not in self._given_up:
-                process.wait_for_exit(max(0.0, deadline - time.monotonic()))
+                with suppress(HostError):
+                    process.wait_for_exit(max(0.0, deadline - time.monotonic()))
             with self._stalls.guard(process.abandon):
                 process.close()
         self._stalls.stop()

@@ -46,7 +46,11 @@ class _SshProcess(remote.RemoteProcess):
     def wait_for_exit(self, timeout_s: float) -> int | None:
         if not self._channel.status_event.wait(timeout_s):
             return None
-        return self._channel.recv_exit_status()
+        status = self._channel.recv_exit_status()
+        # paramiko gives that status for a lost connection, too.
+        if status == -1 and _is_lost(self._channel.get_transport()):
+            raise HostError(self.host, remote.LOST)
+        return status
 
     def close(self) -> None:
         self._channel.close()
@@ -78,14 +82,6 @@ class SshSession(remote.Session):
         if deadline.is_over:
             raise HostError(self.host, f"a command did not start within {timeout_s:g} s")
         return process
-
-    def run(self, command: str, stdin: bytes = b"", timeout_s: float = 30.0) -> remote.Completed:
-        """Run a shell command and wait for its end."""
-        completed = super().run(command, stdin, timeout_s)
-        # paramiko gives that status for a lost connection, too.
-        if completed.status == -1 and _is_lost(self._transport):
-            raise HostError(self.host, remote.LOST)
-        return completed
 
     @property
     def is_open(self) -> bool:

@@ -59,10 +59,8 @@ _ONE_WAY = {"oneway", "owd"}
 _AVERAGE = {"avg", "average", "mean"}
 _MEDIAN = {"median", "med", "p50", "50th", "typical"}
 _RUN = {"iter", "iteration", "run", "trial", "sample", "rep", "repeat", "test", "try"}
-_EXTREME = {
-    *("min", "minimum", "least", "lowest", "best"),
-    *("max", "maximum", "peak", "highest", "worst"),
-}
+_MAXIMUM = {"max", "maximum", "peak", "highest", "worst"}
+_EXTREME = {"min", "minimum", "least", "lowest", "best"} | _MAXIMUM
 # Headings of a column of times that say no more than its unit or a statistic.
 _BARE = {
     *(*_AVERAGE, *_MEDIAN, *_RUN, *_EXTREME, "time", "value", "response"),
@@ -132,7 +130,7 @@ def find_ends(headings: Sequence[str], source: str) -> tuple[tuple[int, int], bo
             continue
         for several in ends:
             if len(several) > 1:
-                shown = format_names([headings[column] for column in several], 3)
+                shown = format_names([headings[column] for column in several])
                 raise WrongUseError(
                     f"{source}: several columns may name a host of the pair: {shown}",
                     "keep one column for the source and one for the destination",
@@ -184,7 +182,7 @@ def find_columns(headings: Sequence[str], source: str, unit: RateUnit | TimeUnit
         headings, left, source, unit, is_alone=rates is None and size is None
     )
     if times is None and rates is None:
-        shown = format_names([headings[column] for column in others], 3) or "nothing else"
+        shown = format_names([headings[column] for column in others]) or "nothing else"
         raise WrongUseError(
             f"{source}: no column is a time or a bandwidth; the columns besides the hosts are "
             f"{shown}",
@@ -301,14 +299,14 @@ def _choose_columns(headings: Sequence[str], columns: Sequence[int], source: str
         names = [headings[column] for column in runs]
         if len({(str(find_time_unit(name)), str(find_rate_unit(name))) for name in names}) > 1:
             raise WrongUseError(
-                f"{source}: the columns of runs are in several units: {format_names(names, 3)}"
+                f"{source}: the columns of runs are in several units: {format_names(names)}"
             )
         return runs
     left = left or list(words)
     if len(left) > 1:
         raise WrongUseError(
             f"{source}: several columns may hold the values: "
-            f"{format_names([headings[c] for c in left], 3)}",
+            f"{format_names([headings[c] for c in left])}",
             "keep only the column to import",
         )
     return left
@@ -331,9 +329,9 @@ def _compare_percentile(times: Values | None, percentile: float) -> list[str]:
 def _find_percentile(words: Sequence[str]) -> float | None:
     """Return the percentile that a heading's words name, 100 for a maximum; None without one."""
     for word in words:
-        if word in {"median", "med"}:
+        if word in _MEDIAN:
             return 50.0
-        if word in {"max", "maximum"}:
+        if word in _MAXIMUM:
             return 100.0
         if match := re.fullmatch(r"p([0-9]{1,2})([0-9]*)|([0-9]{1,2})th", word):
             return 100.0 if word == "p100" else float(match[3] or f"{match[1]}.{match[2]}")

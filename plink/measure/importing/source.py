@@ -111,10 +111,6 @@ def refuse_unreadable(text: str, source: str) -> None:
             raise WrongUseError(f"{source}: {fault}", hint)
 
 
-# Of the files that could not be read, so many are named.
-MOST_NAMED = 3
-
-
 def import_files(paths: Sequence[str], options: ImportRequest) -> tuple[Cluster, int]:
     """Return the cluster in a file, or in several logs and pair lists, and how many were left out.
 
@@ -140,12 +136,12 @@ def import_files(paths: Sequence[str], options: ImportRequest) -> tuple[Cluster,
     if refused and not any(part.pairs or part.left_out for part in parts):
         raise refused[0][1]
     if refused:
-        sources = format_names([source for source, _ in refused], MOST_NAMED)
+        sources = format_names([source for source, _ in refused])
         what = format_count(len(refused), "file")
         parts[0].notes.append(f"left out {what}: {sources}; the first because of: {refused[0][1]}")
     cluster = build_cluster(
         parts,
-        format_names([document.label(path) for path in files], MOST_NAMED),
+        format_names([document.label(path) for path in files]),
         percentile=options.percentile,
     )
     cluster = replace(cluster, made_from=f"sha256:{whole.hexdigest()}")
@@ -191,10 +187,10 @@ def import_content(content: Content, source: str, options: ImportRequest) -> Clu
             )
         return parse_cluster(content, source)
     text = decode_text(content, source)
-    parts = _read_pairs(text, source, options)
-    if parts is not None:
+    found = _read_pairs(text, source, options)
+    if not isinstance(found, str):
         hint = next((log.hint for log in _find_logs(text)), None)
-        cluster = build_cluster(parts, source, percentile=options.percentile, hint=hint)
+        cluster = build_cluster(found, source, percentile=options.percentile, hint=hint)
         return replace(cluster, made_from=document.digest(content))
     if options.size is not None:
         raise WrongUseError(
@@ -207,9 +203,8 @@ def import_content(content: Content, source: str, options: ImportRequest) -> Clu
             f"{source}: a matrix has round-trip times, but {unit.name} is not a unit of time",
             "give bandwidths with one row per pair: source,destination,gbit_s",
         )
-    table = as_csv(text, source)
-    as_read = content if table is text else table.encode()
-    del text, table  # of thousands of hosts they take as much memory as the matrix
+    as_read = content if found is text else found.encode()
+    del text, found  # of thousands of hosts they take as much memory as the matrix
     cluster = import_matrix(as_read, source, unit=options.unit, percentile=options.percentile)
     return replace(cluster, made_from=document.digest(content))
 
@@ -224,8 +219,8 @@ def is_log(content: bytes) -> bool:
     return bool(_find_logs(content.decode("utf-8", "replace")))
 
 
-def _read_pairs(text: str, source: str, options: ImportRequest) -> list[Readings] | None:
-    """Return the readings in benchmarks' logs or a pair list; None for a text that may be a matrix.
+def _read_pairs(text: str, source: str, options: ImportRequest) -> list[Readings] | str:
+    """Return the readings in benchmarks' logs or a pair list; the CSV of what may be a matrix.
 
     For each kind of benchmark whose log the text is, or has in it, there are readings of their own.
     """
@@ -242,7 +237,7 @@ def _read_pairs(text: str, source: str, options: ImportRequest) -> list[Readings
         unit, percentile = options.parsed_unit, options.percentile
         return [read_pair_list(table, source, options.size_bytes, unit, percentile)]
     refuse_unreadable(text, source)
-    return None
+    return table
 
 
 def _read_one_of_several(content: Content, source: str, options: ImportRequest) -> list[Readings]:
@@ -252,7 +247,7 @@ def _read_one_of_several(content: Content, source: str, options: ImportRequest) 
             "several files must be logs of benchmarks, or lists with one row per pair",
         )
     parts = _read_pairs(decode_text(content, source), source, options)
-    if parts is None:
+    if isinstance(parts, str):
         raise WrongUseError(
             f"{source}: is neither a benchmark's log nor a list of pairs", "import a matrix alone"
         )
