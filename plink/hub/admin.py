@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 from msgspec.structs import replace
 
@@ -129,8 +130,8 @@ def _make(creates: Sequence[tuple[str, Create]], secret: bytes, tls: Tls | None)
             _ask(server, secret, tls, create)
             made.append(server)
     except PlinkError:
-        for server in made:
-            _ask(server, secret, tls, Delete(create.options.namespace))
+        with suppress(PlinkError):
+            delete_service(made, secret, create.options.namespace, tls=tls)
         raise
 
 

@@ -9,10 +9,15 @@ import numpy as np
 import pytest
 
 from hub.runs import ADMIN_SECRET, MANIFEST, Service, Threads, service
+from plink.hub import admin
 from plink.hub.admin import create_service, delete_service, server_status
 from plink.hub.calling import HubError
 from plink.hub.hyper import Hyper
+from plink.hub.placement import Port, Sites
+from plink.hub.service import ServiceOptions
+from plink.hub.session.messages import Create, Delete
 from plink.hub.worker import Worker
+from plink.transport.tls import Tls
 
 HYPERS = [Hyper(lr=0.1)] * 2
 
@@ -71,6 +76,26 @@ def test_a_worker_that_leaves_after_the_service_has_ended_is_not_kept(
         for worker in workers:
             worker.close()
         assert time.monotonic() - began < 20.0
+
+
+def test_what_was_created_is_deleted_where_a_later_server_refuses(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[tuple[str, str]] = []
+
+    def ask(server: str, _secret: bytes, _tls: Tls | None, request: Create | Delete) -> None:
+        asked.append((type(request).__name__, server))
+        if asked[-1] in [("Create", "c"), ("Delete", "a")]:
+            raise HubError(f"{server} refuses")
+
+    monkeypatch.setattr(admin, "_ask", ask)
+    options, sites = ServiceOptions("job", 1), Sites(((Port(),),) * 3)
+    creates = [
+        (server, Create(options, "00", sites, (), number)) for number, server in enumerate("abc")
+    ]
+    with pytest.raises(HubError, match="c refuses"):
+        admin._make(creates, ADMIN_SECRET, None)
+    assert asked[3:] == [("Delete", "a"), ("Delete", "b")]
 
 
 def test_the_name_is_free_at_once_and_the_old_workers_stay_out() -> None:
