@@ -4,9 +4,11 @@ import gc
 import os
 import re
 import signal
+from collections.abc import Generator
 from pathlib import Path
 
 import hypothesis.core
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
@@ -123,6 +125,16 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
 def pytest_collection_modifyitems() -> None:
     """Refuse a list of slow files that names one which is gone."""
     assert not (absent := [name for name in SLOW if not (FOLDER / name).exists()]), absent
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Import and collect without the garbage collector, which would find next to nothing."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
 
 
 def pytest_collection_finish() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -18,8 +19,13 @@ from plink.torch import CSC, Control, DataParallel, DistributedOptimizer, Hub, O
 from plink.training.overlap.schedule import Schedule
 
 NET = nn.Linear(2, 2)
-SGD = torch.optim.SGD(NET.parameters(), lr=0.1)
 NAMED = list(NET.named_parameters())
+
+
+@functools.cache
+def sgd() -> torch.optim.SGD:
+    """Return an optimiser; PyTorch imports its compiler for the first one, which takes seconds."""
+    return torch.optim.SGD(NET.parameters(), lr=0.1)
 
 
 def refused(call: Callable[[], object], argument: str) -> None:
@@ -124,7 +130,7 @@ def test_hub(name: str, values: list[Any]) -> None:
 def test_optimizer_of_a_hub(name: str, values: list[Any]) -> None:
     hub = Hub(**HUB)
     for value in values:
-        given = {"optimizer": SGD, name: value}
+        given = {"optimizer": sgd(), name: value}
         refused(lambda given=given: hub.optimizer(**given), name)  # type: ignore[misc]
 
 
@@ -145,7 +151,7 @@ def test_optimizer_of_a_hub(name: str, values: list[Any]) -> None:
 )
 def test_training_that_meets_seldom(name: str, values: list[Any]) -> None:
     for value in values:
-        given = {"model": NET, "inner": SGD, "hub": Hub(**HUB), "sync_every": 100, name: value}
+        given = {"model": NET, "inner": sgd(), "hub": Hub(**HUB), "sync_every": 100, name: value}
         refused(lambda given=given: plink.torch.DiLoCo(**given), name)  # type: ignore[misc]
 
 
@@ -221,19 +227,19 @@ def test_distributed_optimizer() -> None:
     wrap: Any = DistributedOptimizer
     for name, call in [
         ("optimizer", lambda: wrap(NET, NAMED)),
-        ("named_parameters", lambda: wrap(SGD, NET.parameters())),
-        ("named_parameters", lambda: wrap(SGD, None)),
-        ("named_parameters", lambda: wrap(SGD, NET)),
-        ("named_parameters", lambda: wrap(SGD, [("weight", torch.ones(2))])),
-        ("groups", lambda: wrap(SGD, NAMED, groups=-1)),
-        ("groups", lambda: wrap(SGD, NAMED, groups=True)),
-        ("groups", lambda: wrap(SGD, NAMED, groups=1.5)),
-        ("groups", lambda: wrap(SGD, NAMED, groups=["weight", "bias"])),
-        ("backward_passes_per_step", lambda: wrap(SGD, NAMED, backward_passes_per_step=0)),
-        ("backward_passes_per_step", lambda: wrap(SGD, NAMED, backward_passes_per_step="2")),
-        ("op", lambda: wrap(SGD, NAMED, op=dist.ReduceOp.MAX)),
-        ("op", lambda: wrap(SGD, NAMED, op="mean")),
-        ("group", lambda: wrap(SGD, NAMED, group="world")),
+        ("named_parameters", lambda: wrap(sgd(), NET.parameters())),
+        ("named_parameters", lambda: wrap(sgd(), None)),
+        ("named_parameters", lambda: wrap(sgd(), NET)),
+        ("named_parameters", lambda: wrap(sgd(), [("weight", torch.ones(2))])),
+        ("groups", lambda: wrap(sgd(), NAMED, groups=-1)),
+        ("groups", lambda: wrap(sgd(), NAMED, groups=True)),
+        ("groups", lambda: wrap(sgd(), NAMED, groups=1.5)),
+        ("groups", lambda: wrap(sgd(), NAMED, groups=["weight", "bias"])),
+        ("backward_passes_per_step", lambda: wrap(sgd(), NAMED, backward_passes_per_step=0)),
+        ("backward_passes_per_step", lambda: wrap(sgd(), NAMED, backward_passes_per_step="2")),
+        ("op", lambda: wrap(sgd(), NAMED, op=dist.ReduceOp.MAX)),
+        ("op", lambda: wrap(sgd(), NAMED, op="mean")),
+        ("group", lambda: wrap(sgd(), NAMED, group="world")),
     ]:
         refused(call, name)
 

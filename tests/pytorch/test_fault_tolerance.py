@@ -5,28 +5,39 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.request import ProxyHandler, build_opener
 
 import numpy as np
 import pytest
 
-pytest.importorskip("torchft")
+pytest.importorskip("torch")
 
 import torch
 from torch.distributed import ReduceOp, TCPStore
-from torchft.coordination import LighthouseServer
-from torchft.manager import Manager
 
 from plink.autotune.ranks.placing import Place, match_some
 from plink.formats.plan import PlanRank
 from plink.plans.regroup import flat, regroup_forest
-from plink.torch.fault_tolerance import ProcessGroupPlink
 from support.running import wait_for
+
+# torchft takes three seconds to import: only the worker that runs these tests does.
+if TYPE_CHECKING:
+    from torchft.coordination import LighthouseServer
+
+    from plink.torch.fault_tolerance import ProcessGroupPlink
 
 T = TypeVar("T")
 
 TIMEOUT = timedelta(seconds=40)
+
+
+@pytest.fixture
+def new_group() -> Callable[[], ProcessGroupPlink]:
+    pytest.importorskip("torchft")
+    from plink.torch.fault_tolerance import ProcessGroupPlink
+
+    return lambda: ProcessGroupPlink(TIMEOUT)
 
 
 @pytest.fixture
@@ -53,9 +64,9 @@ def hears(lighthouse: LighthouseServer, replicas: list[str]) -> bool:
 
 
 def test_a_group_goes_on_with_others_after_a_loss(
-    store: TCPStore, threads: ThreadPoolExecutor
+    new_group: Callable[[], ProcessGroupPlink], store: TCPStore, threads: ThreadPoolExecutor
 ) -> None:
-    groups = [ProcessGroupPlink(TIMEOUT) for _ in range(3)]
+    groups = [new_group() for _ in range(3)]
 
     def on_all(action: Callable[[int, ProcessGroupPlink], T]) -> list[T]:
         return list(threads.map(action, range(len(groups)), groups))
@@ -79,7 +90,7 @@ def test_a_group_goes_on_with_others_after_a_loss(
     assert said[0].startswith("plink: rank 1 (127.0.0.1) closed its engine before collective ")
     configure("second")
     assert on_all(lambda rank, group: total(group, rank + 1.0)) == [3.0] * 2
-    groups.append(ProcessGroupPlink(TIMEOUT))
+    groups.append(new_group())
     configure("third")
     assert on_all(lambda rank, group: total(group, rank + 1.0)) == [6.0] * 3
     assert [group.errored() for group in groups] == [None] * 3
@@ -90,7 +101,12 @@ def test_a_group_goes_on_with_others_after_a_loss(
 # Of torchft's own logger.
 @pytest.mark.filterwarnings("ignore:The 'warn' method is deprecated:DeprecationWarning")
 @pytest.mark.timing
-def test_managers_lose_a_step_and_go_on(threads: ThreadPoolExecutor) -> None:
+def test_managers_lose_a_step_and_go_on(
+    new_group: Callable[[], ProcessGroupPlink], threads: ThreadPoolExecutor
+) -> None:
+    from torchft.coordination import LighthouseServer
+    from torchft.manager import Manager
+
     lighthouse = LighthouseServer(
         bind="[::]:0", min_replicas=1, join_timeout_ms=10_000, heartbeat_timeout_ms=2000
     )
@@ -99,7 +115,7 @@ def test_managers_lose_a_step_and_go_on(threads: ThreadPoolExecutor) -> None:
 
     def replica(number: int) -> list[tuple[bool, int, float]]:
         own = TCPStore("localhost", 0, is_master=True, wait_for_workers=False)
-        group = ProcessGroupPlink(TIMEOUT)
+        group = new_group()
         state = torch.zeros(3)
         manager: Any = Manager(
             pg=group,
