@@ -37,7 +37,8 @@ def lab() -> Iterator[Lab]:
     missing = [name for name in ("podman", "runc") if shutil.which(name) is None]
     if missing:
         pytest.skip(f"needs {', '.join(missing)}")
-    with lab_cluster(racks=2, hosts=3) as lab:
+    # Racks far apart, so that the load of other tests, which lengthens times, hides none.
+    with lab_cluster(racks=2, hosts=3, hops=16) as lab:
         yield lab
 
 
