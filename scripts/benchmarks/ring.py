@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import argparse
 import csv
+import importlib
 import math
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -30,10 +33,9 @@ from plink.solvers.collectives.cost import ring_cost
 from plink.solvers.ring.ring_search import search_ring
 from plink.solvers.search import Solution
 
-try:
-    import fast_tsp  # type: ignore[import-not-found]
-except ImportError:
-    fast_tsp = None
+fast_tsp: Any = None
+with suppress(ImportError):
+    fast_tsp = importlib.import_module("fast_tsp")
 
 EXAMPLE = "DATA --only tsp"
 QUICK = "--only data-centre --known-seconds 1"
