@@ -105,7 +105,7 @@ class Meeting:
         return parse_roster(self.store.claim(roster_key(self.generation), claimed))
 
     def _gather(self) -> tuple[Roster | None, dict[int, Presence]]:
-        """Return a decision made meanwhile, or None, and the members that have come."""
+        """Wait for the members; return a decision made meanwhile, or None and those that came."""
         present: dict[int, Presence] = {}
         expected = self._expected_members()
         suspected = [one for one in self.before.members if one.number in self.suspects]
@@ -125,7 +125,11 @@ class Meeting:
     def _await(
         self, member: Member, deadline: float, present: dict[int, Presence]
     ) -> Roster | None:
-        """Wait until a member comes or goes, or for the deadline; return a decision, if made."""
+        """Wait until a member comes or goes, or a decision is made, at most until the deadline.
+
+        Returns:
+            The decision; None where there is none.
+        """
         key = presence_key(self.generation, member.number)
         for slice_s in _slices():
             try:

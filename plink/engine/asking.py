@@ -86,7 +86,7 @@ def newcomers(
 
 
 class Ear:
-    """Lookout for new requests to join, which reads the store now and then."""
+    """Poller of the store for requests to join that no roster has counted."""
 
     def __init__(self, store: SharedStore, watch: Watch) -> None:
         self._store = store
@@ -95,7 +95,10 @@ class Ear:
         self._looked_at = 0.0
 
     def hears(self, roster: Roster) -> bool:
-        """Return whether a living process asks to join that the roster does not count yet."""
+        """Return whether a living process asks to join that the roster does not count yet.
+
+        It reads the store at most every 50 ms, and returns False in between.
+        """
         now = time.monotonic()
         if now - self._looked_at < _LOOK_S:
             return False

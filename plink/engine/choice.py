@@ -9,7 +9,7 @@ from plink.engine.forest import Prepared
 
 
 class Choice(Protocol):
-    """Way for rank 0 to choose the forest, by what each rank tells of itself; others follow.
+    """Protocol by which rank 0 chooses the forest from what each rank reports, and all follow.
 
     What is told travels as JSON, with the addresses that ranks exchange anyway. Where a method of
     rank 0's raises a `PlinkError`, all ranks get its sentence as a `WrongUseError`.

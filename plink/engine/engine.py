@@ -144,7 +144,9 @@ class Engine(Collectives, Messages):
         return self._native.posted
 
     def prepare(self, forest: Forest) -> Prepared:
-        """Check a plan before it is installed, in any thread: of 1,000 ranks that takes a while.
+        """Check a plan and return it ready for `install`; call it in any thread.
+
+        With 1,000 ranks that takes a while, which `install` then does not.
 
         Raises:
             WrongUseError: the forest does not fit these ranks.

@@ -42,7 +42,7 @@ def group_addresses(store: Any, environment: Mapping[str, str]) -> tuple[list[st
 
 
 def host_addresses() -> dict[str, list[str]]:
-    """Return each interface's numeric addresses, IPv4 first, without link-local IPv6 ones."""
+    """Return each interface's first IPv4 address, then its IPv6 ones that are not link-local."""
     found: dict[str, list[str]] = {name: [] for _, name in socket.if_nameindex()}
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         for name, addresses in found.items():

@@ -212,7 +212,7 @@ class Watch:
             pause_s = min(2 * pause_s, _PAUSE_S)
 
     def close(self) -> None:
-        """Close the connections to all processes."""
+        """Close all connections and forget what was known of the processes."""
         for call in self._calls.values():
             call.close()
         self._calls.clear()

@@ -266,7 +266,10 @@ def _next_use(store: Store, rank: int) -> int:
 
 
 def _agreement(forest: Prepared, options: Options) -> int:
-    """Return a hash of the forest and the chunk options, which must be equal on all ranks."""
+    """Return a 64-bit hash of what all ranks must have alike.
+
+    That is the forest, the chunk size, and whether reduction is deterministic.
+    """
     return core.agreement(forest.forest, options.chunk_bytes or 0, options.deterministic)
 
 

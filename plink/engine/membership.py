@@ -164,7 +164,7 @@ class Members(Closing):
         return self._forest
 
     def allreduce(self, array: Any, op: str = "sum", dtype: str | None = None) -> Work:
-        """Reduce an array over the present members, as `Engine.allreduce` does."""
+        """Begin to reduce an array over the present members, in place, as `Engine.allreduce`."""
         return self.engine.allreduce(array, op, dtype)
 
     def commit(self, *, leave: bool = False) -> bool:

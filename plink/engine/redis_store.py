@@ -72,7 +72,12 @@ class RedisStore:
         return self.get(key, 0.0)
 
     def get(self, key: str, timeout_s: float) -> bytes:
-        """Return a key's value once it is set, polling at longer and longer intervals."""
+        """Return a key's value once it is set, polling at longer and longer intervals.
+
+        Raises:
+            TimeoutError: nobody set it within `timeout_s` seconds.
+            EngineError: the server cannot be reached, or refuses.
+        """
         deadline = time.monotonic() + timeout_s
         pause_s = _POLL_S
         while True:

@@ -91,7 +91,7 @@ def begun_key(generation: int) -> str:
 
 
 def asking_key(number: int) -> str:
-    """Return the key that a process claims to ask to join, and to get that number."""
+    """Return the key that a process claims to ask to join, as the member of that number."""
     return f"{PREFIX}/asking/{number}"
 
 

@@ -44,7 +44,7 @@ _US = 1e-6
 
 
 def costs(before: Statistics, after: Statistics, workers: int) -> Floats:
-    """Return the cost of each worker on this rank between two statistics, in s; 0 if unknown.
+    """Return each worker's cost between two statistics, as (workers,) seconds; 0 if unknown.
 
     Each worker's connections send at the same time, so that its busiest counts. The kernel's busy
     time has that with small buffers in it, the worker's own that of waiting for other ranks; the
@@ -114,7 +114,7 @@ class Shares:
         return True
 
     def _gains(self, least: float, weights: Sequence[float], over: Sequence[float]) -> bool:
-        """Return whether weights are `least` times as fast as those of `over` in all windows."""
+        """Return whether in every window weights are at least `least` times as fast as `over`."""
         return all(
             _seconds(over, window) >= least * _seconds(weights, window) for window in self._windows
         )

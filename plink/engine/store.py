@@ -142,7 +142,7 @@ class DirectoryStore:
 
     @contextmanager
     def _write_part(self, key: str, value: bytes) -> Iterator[tuple[int, str]]:
-        """Write a temporary file; yield its directory and name, then delete it."""
+        """Write a temporary file; yield its directory's descriptor and its name, then delete it."""
         part = f".{_file_name(key)}.{os.getpid()}.{time.monotonic_ns()}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
         with self._open_directory() as folder:
@@ -157,7 +157,7 @@ class DirectoryStore:
 
     @contextmanager
     def _open_directory(self) -> Iterator[int]:
-        """Open the directory, check that it is the user's alone, and yield its descriptor.
+        """Open the directory, check that no other user owns or may write it, yield its descriptor.
 
         What is checked is used, whatever the path comes to mean.
         """
