@@ -54,7 +54,7 @@ class Bound(Output, frozen=True):
 
 
 def bounds(training: Training) -> list[Bound]:
-    """Return the bandwidth bound of every placement of servers, then that of an all-reduce."""
+    """Return the bandwidth bounds of placements CC, CS, NCC and NCS, then of an all-reduce."""
     n, servers = training.workers, training.servers
     # By placement, in models: through a server's host, through a worker's, the server's link.
     own, others = training.link_bits_s, training.server_bits_s

@@ -22,7 +22,7 @@ _MOST_SCALE = np.float32(2.6793884e36)
 
 
 def encoded_bytes(wire: str, items: int) -> int:
-    """Return the bytes of a chunk of `items` numbers on the wire, without its frame's header."""
+    """Return the size of a chunk of `items` numbers on the wire, in bytes, without its header."""
     return items * _ITEM_BYTES[wire] + _SCALE_BYTES * (wire == "int8")
 
 

@@ -23,7 +23,7 @@ from plink.transport.tls import Tls
 
 @dataclass(frozen=True)
 class Place:
-    """Service that a worker joins: servers, secret and keys, with the worker's timeout and TLS.
+    """Service that a worker joins, with the worker's manifest, timeout and TLS files.
 
     Args:
         servers: addresses of the service's servers, HOST:PORT, in the service's order.

@@ -116,7 +116,7 @@ class Placement:
         return worker % len(self.sites.servers[where.server])
 
     def loop_bytes(self) -> Integers:
-        """Return the bytes of the chunks on each event loop."""
+        """Return the total size of each event loop's chunks, (loops,) in bytes."""
         found = np.bincount(self.loops, weights=self.chunk_bytes, minlength=len(self.sites.loops))
         return found.astype(np.int64)
 

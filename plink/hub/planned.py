@@ -42,7 +42,11 @@ class PlannedServer:
     weights: tuple[float, ...]
 
     def listen(self, port: int = USUAL_PORT) -> list[str]:
-        """Return HOST:PORT of each port; ports on one address get consecutive TCP ports."""
+        """Return HOST:PORT of each port; ports on one address get consecutive TCP ports.
+
+        Args:
+            port: TCP port of the first port on each address; 0 for any, for all ports.
+        """
         seen: Counter[str] = Counter()
         found = []
         for address in self.addresses:

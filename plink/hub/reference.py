@@ -1,4 +1,4 @@
-"""Reference of the native aggregation and optimisers in numpy: the same float32, bit by bit.
+"""Reference in numpy for the native aggregation and optimisers: equal float32, bit by bit.
 
 Every operation here is one rounding of float32 in the order in which it stands; the native code
 does the same ones in the same order and is compiled without contraction to fused multiply-adds
@@ -126,7 +126,7 @@ def aggregate(contributions: Sequence[Floats]) -> Floats:
 
 
 def mean(total: Floats, workers: int) -> Floats:
-    """Return the sum over the number of workers: a division, not a product with an inverse."""
+    """Return the sum divided by the number of workers, not multiplied by its inverse."""
     return total / np.float32(workers)
 
 

@@ -49,7 +49,7 @@ class WorkerOptions:
 
 @dataclass(frozen=True)
 class Step:
-    """Result of an iteration: gradient norm, whether it was skipped, and contributors.
+    """Result of an iteration: gradient norm, whether it was skipped, number of contributors.
 
     Args:
         iteration: its number.
@@ -181,7 +181,7 @@ class Worker:
         self._call(lambda client: client.push(first, end))
 
     def wait(self, timeout_s: float | None = None) -> Step:
-        """Wait until all new values of the iteration are in `values`.
+        """Wait until all new values of the iteration are in `values`, and return its result.
 
         Raises:
             TimeoutError: they are not, after so long.

@@ -38,7 +38,7 @@ class Control:
         self._sending = asyncio.Lock()
 
     async def receive(self) -> Message | None:
-        """Return the caller's next message; None once the connection is lost.
+        """Return the caller's next message; None once the connection is closed or lost.
 
         Raises:
             ProtocolError: it is none that such a caller sends.

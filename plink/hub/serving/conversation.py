@@ -31,7 +31,7 @@ from plink.transport.frames import ProtocolError
 
 
 async def converse(control: Control, registry: Registry) -> None:
-    """Answer a caller's messages until it closes the connection.
+    """Answer a caller's messages until the connection is closed or lost.
 
     Raises:
         ProtocolError: it says what it must not.

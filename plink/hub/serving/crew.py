@@ -176,7 +176,7 @@ class Crew:
         return any(self._since[number] <= iteration for number in self._present)
 
     async def _gather_if_empty(self) -> None:
-        """Wait for as many workers as at first again, if none is left."""
+        """If no worker is left, let the next one wait until as many have joined as at first."""
         if self._present or self._absent:
             return
         self._is_gathering = True
@@ -255,7 +255,7 @@ class Crew:
         raise ServiceError("the service's iterations are too short to join them")
 
     def check_quotas(self, workers: int) -> None:
-        """Check that the service's quotas allow so many workers.
+        """Check that the service's quotas allow `workers` workers.
 
         Raises:
             ServiceError: a quota is too small for them.

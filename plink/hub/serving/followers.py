@@ -131,6 +131,6 @@ def followers_of(create: Create, secret: bytes, tls: Tls | None) -> list[Followe
 
 
 def _ways(name: str, told: str) -> list[str]:
-    """Return the addresses to call a server at: its creator's, then its own unless a wildcard."""
+    """Return a server's addresses to call: as its creator named it, then its own if usable."""
     host, _ = parse_address(told, "a server's address")
     return [name] if is_wildcard(host) or told == name else [name, told]

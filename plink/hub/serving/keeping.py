@@ -75,7 +75,7 @@ class Keeping:
             saving.set_exception(ServiceError(f"service {self._name} has failed: {why}"))
 
     def recall(self, iteration: int) -> Copies:
-        """Return a copy of the state after an iteration, if no lane has begun the next one.
+        """Return a copy of the state after an iteration, if all chunks are at its end.
 
         Raises:
             ServiceError: the service is elsewhere.

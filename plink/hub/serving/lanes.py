@@ -112,7 +112,7 @@ class Lanes:
     def adopt_peer(
         self, lane: int, rack: int, fd: int, line: _native.LineOptions, *, is_caller: bool
     ) -> None:
-        """Hand a lane its data connection with another rack's server."""
+        """Hand a lane its connection with another rack's server, dialled here if `is_caller`."""
         self._loop_of[lane].adopt_peer(self.tenant, lane, rack, fd, line, is_caller)
 
     def is_open(self, lane: int) -> bool:
@@ -126,7 +126,7 @@ class Lanes:
 
     @property
     def iterations(self) -> tuple[int | None, int | None]:
-        """Lowest and highest of the iterations that lanes are in; None without lanes."""
+        """Lowest and highest of the latest iterations that lanes have begun; None without lanes."""
         begun = [lane.iteration for lane in self._figures()]
         return min(begun, default=None), max(begun, default=None)
 
@@ -146,7 +146,11 @@ class Lanes:
         self._without_values.discard(lane)
 
     def copy_at(self, iteration: int) -> bool:
-        """Have all lanes copy their state at the end of an iteration; False if one is past it."""
+        """Have all lanes copy their state at an iteration's end; False if one cannot any more.
+
+        In mode sync that is a lane which has the iteration under way or is past it. In other modes
+        lanes copy at once. Each lane reports its copy by the event `COPIED`.
+        """
         self._copied.clear()
         copied = [loop.copy_at(self.tenant, iteration) for loop in self._own]
         return all(copied)
@@ -185,7 +189,10 @@ class Lanes:
         self._without_values.clear()
 
     def retire(self, worker: int, why: str) -> None:
-        """Record that a worker has left; workers that go on without it are told why."""
+        """Record that a worker has left; workers that need more from it fail with `why`.
+
+        That is so in mode sync; in other modes nobody waits for it any more.
+        """
         for loop in self._own:
             loop.retire(self.tenant, worker, why)
 
@@ -206,7 +213,7 @@ class Lanes:
             loop.drop(self.tenant, worker, since, revision)
 
     def pass_over(self, iteration: int) -> bool:
-        """Skip all iterations up to this one, without contributors; False if one cannot end."""
+        """Skip iterations without contributors up to this one; False if one cannot be ended."""
         passed = [loop.pass_over(self.tenant, iteration) for loop in self._own]
         return all(passed)
 

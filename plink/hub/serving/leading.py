@@ -106,7 +106,7 @@ class Everywhere:
         await self._tell(Order("drop", worker, iteration=since, revision=revision))
 
     async def pass_over(self, iteration: int) -> bool:
-        """Skip all iterations up to this one, without contributors; False if one cannot end."""
+        """Skip iterations without contributors up to this one; False if one cannot be ended."""
         is_here = self._lanes.pass_over(iteration)
         return _all(await self._tell(Order("pass-over", iteration=iteration))) and is_here
 
@@ -116,7 +116,7 @@ class Everywhere:
         await self._tell(Order("gather"))
 
     async def retire(self, worker: int, why: str) -> None:
-        """Record on all servers that a worker has left; the workers that go on are told why."""
+        """Record on all servers that a worker has left, as `Lanes.retire` does."""
         self._lanes.retire(worker, why)
         await self._tell(Order("retire", worker, sentence=why))
 
@@ -168,7 +168,7 @@ def _listen(
     hear: Callable[[Lost], None],
     fail: Callable[[str], None],
 ) -> None:
-    """Start a thread that passes on the lost workers that a follower reports."""
+    """Start a thread that passes on the lost workers and the failure that a follower reports."""
 
     def listen() -> None:
         # The loop may have ended before.

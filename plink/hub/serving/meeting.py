@@ -11,7 +11,7 @@ from plink.transport.frames import ProtocolError
 
 
 async def meet(control: Control, registry: Registry) -> None:
-    """Answer another server's messages; the service they share fails when the connection ends.
+    """Answer another server's messages; a service that it leads or shares fails when it is gone.
 
     Raises:
         ProtocolError: it says what it must not.

@@ -1,4 +1,4 @@
-"""Connections between the servers of a service's racks, one of which is each chunk's root."""
+"""Connections between the servers of a service's racks; each chunk's root is one of them."""
 
 from __future__ import annotations
 
@@ -115,7 +115,10 @@ def _call_peer(what: Call) -> Peer:
 
 
 def _source(address: str) -> str | None:
-    """Return the address to call from, which is the port's own; None where it is a wildcard."""
+    """Return the host of a port's address to call from; None where it is a wildcard.
+
+    So both directions of a lane's traffic use the lane's own port.
+    """
     host, _ = parse_address(address, "a server's own address")
     return None if is_wildcard(host) else host
 

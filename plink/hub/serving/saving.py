@@ -59,7 +59,7 @@ def read_snapshot(folder: str, name: str) -> Snapshot:
 
 
 def merge_pieces(pieces: Sequence[Piece]) -> list[Piece]:
-    """Merge adjacent pieces that have made as many steps, in the flat array's order."""
+    """Merge adjacent pieces with equal step counts, in the flat array's order."""
     found: list[list[Piece]] = []
     for piece in sorted(pieces, key=lambda piece: piece.offset_items):
         last = found[-1][-1] if found else None

@@ -48,7 +48,7 @@ class Doors:
     dropped: int = 0
     """Connections that were closed because of what the other end said, or did not say."""
     mute: int = 0
-    """Closed connections whose other end had not even said who it was."""
+    """Dropped connections whose other end had not even said who it was."""
 
     def __post_init__(self) -> None:
         self.folding = Folding(self.say)
