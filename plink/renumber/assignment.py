@@ -94,7 +94,7 @@ def assign_ranks(
 
 
 def find_misfit(hosts: Sequence[str], runs: Sequence[Run]) -> str | None:
-    """Return a host whose processes do not fit the runs that an order has there, or None.
+    """Return a host with several runs whose slots do not divide its processes, or None.
 
     Args:
         hosts: name of each process's host.

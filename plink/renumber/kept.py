@@ -77,7 +77,10 @@ def hosts_key(members: Sequence[Member], names: Sequence[str]) -> str:
 
 
 def _cache_folder(environment: Mapping[str, str]) -> Path | None:
-    """Return the user's cache folder, which hosts share where homes are shared, or None."""
+    """Return plink's folder in the user's cache; None where the user has no home.
+
+    Where homes are shared, jobs on all hosts see it.
+    """
     cache = environment.get("XDG_CACHE_HOME", "")
     try:
         base = Path(cache) if cache.startswith("/") else Path.home() / ".cache"

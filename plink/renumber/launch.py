@@ -1,4 +1,4 @@
-"""Environment variables of launchers: rank and size of a process, and new values. Pure.
+"""Launchers' environment variables: a process's rank, its job's size, and new values. Pure.
 
 Only variables that programs read are changed. Those by which an MPI library finds its own processes
 (PMI_RANK, PMIX_RANK) must stay: ranks of MPI cannot be changed from outside.

@@ -58,7 +58,7 @@ _KEPT = "what was measured earlier"
 
 
 def is_lacking(members: Sequence[Member], names: Sequence[str], cluster: Cluster | None) -> bool:
-    """Return whether a cluster lacks a host's address or its readings with most others.
+    """Return whether a cluster lacks a host, its address, or its readings with most others.
 
     Args:
         members: the processes by number.

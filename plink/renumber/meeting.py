@@ -37,7 +37,7 @@ class MeetAgainError(PlinkError):
 
 
 class RefusedError(PlinkError):
-    """Error of a meeting that a process refused; every process raises it, for one reason."""
+    """Error of a meeting that a process refused; all processes raise it, for the same reason."""
 
 
 class Decision(Struct, frozen=True, forbid_unknown_fields=True):
@@ -176,7 +176,10 @@ class Meeting:
         return members
 
     def wait_for(self, numbers: Sequence[int], wait_s: float) -> None:
-        """Wait for processes that process 0 did not count on, for at most `wait_s` seconds."""
+        """Wait for processes that process 0 did not count on, for at most `wait_s` seconds.
+
+        Only process 0 calls this. It returns, too, where they do not come.
+        """
         deadline = time.monotonic() + wait_s
         with suppress(TimeoutError):
             for number in numbers:

@@ -137,7 +137,7 @@ def _runs(
 def _search(
     hosts: list[str], kept: int, basis: Basis, domain_of: Mapping[str, str]
 ) -> tuple[list[Run], list[str]]:
-    """Search for a cheap order of hosts, starting from the sequence of an earlier order.
+    """Search for a cheap order of hosts, starting from `hosts`; return its runs, and notes.
 
     Args:
         hosts: names, all in the cluster.

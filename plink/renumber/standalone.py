@@ -81,7 +81,7 @@ def find_meeting(given: str | None, environment: Mapping[str, str]) -> tuple[str
 
 @contextmanager
 def _store(launch: Launch, host: str, port: int, timeout_s: float) -> Iterator[TcpStore]:
-    """Open the store of the meeting, which rank 0 serves until all others have hung up."""
+    """Open the store of the meeting, which rank 0 serves until the others have hung up."""
     with ExitStack() as stack:
         if launch.rank == 0:
             try:

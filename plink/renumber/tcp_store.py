@@ -194,7 +194,7 @@ class _Server:
         asyncio.run(self._run(listener))
 
     def end(self) -> None:
-        """Let the server end once all ranks have hung up."""
+        """Let the server end once all ranks have hung up, at the latest after `_LINGER_S`."""
         self._is_ending.set()
 
     async def _run(self, listener: socket.socket) -> None:
