@@ -1,1 +1,1 @@
-"""Optimizers whose steps a hub takes, the parameter service (`docs/hub-torch.md`)."""
+"""Optimizers whose steps are taken at a hub, the parameter service (`docs/hub-torch.md`)."""

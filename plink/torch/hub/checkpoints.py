@@ -38,10 +38,10 @@ def pull_state(worker: Worker, layout: Layout, kind: str) -> dict[Tensor, dict[s
 
 
 def push(worker: Worker, layout: Layout, kind: str, state: Mapping[Any, Any]) -> None:
-    """Load a PyTorch optimizer's state into the hub; zeros for parameters without one.
+    """Load a PyTorch optimizer's state into the hub; zeros for parameters without state.
 
     Raises:
-        WrongUseError: it is another optimizer's, or parameters have taken different steps.
+        WrongUseError: the state is another optimizer's, or parameters have taken different steps.
     """
     known = STATES[kind]
     arrays = {name: np.zeros(layout.manifest.items, np.float32) for name in known}

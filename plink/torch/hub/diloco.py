@@ -29,7 +29,7 @@ _WIRES = ("float32", "bfloat16", "int8")
 
 
 class DiLoCo:
-    """Local training by each worker, which exchanges its changes by a hub every so many steps.
+    """Local training of a worker, which exchanges its changes at a hub every so many steps.
 
         diloco = plink.torch.DiLoCo(model, inner, hub=hub, sync_every=100)
         while diloco.rounds < 500:
@@ -143,12 +143,15 @@ class DiLoCo:
         self.close()
 
     def close(self) -> None:
-        """Stop exchanging; the hub completes exchanges under way without this worker."""
+        """Stop exchanging; what was sent still counts at the hub, and no result is applied here."""
         self._hook.remove()
 
     @contextlib.contextmanager
     def global_weights(self) -> Iterator[None]:
-        """Give the model the hub's weights within the context, and its own again afterwards."""
+        """Give the model the hub's weights, as of each fragment's last exchange, in the context.
+
+        Afterwards it has the worker's own again.
+        """
         own = [[one.clone() for one in exchange.parameters] for exchange in self._exchanges]
         for exchange in self._exchanges:
             exchange.show()
@@ -161,7 +164,7 @@ class DiLoCo:
                         parameter.copy_(value)
 
     def _join(self, hub: Hub, parts: Sequence[Layout], options: dict[str, Any]) -> list[Worker]:
-        """Join the service of every fragment, all at rounds that go together."""
+        """Join the service of every fragment, at rounds that go together; return the workers."""
         for _ in range(_TRIES):
             # All before the first waits for values: the others go on only as far as without them.
             workers = [
@@ -205,7 +208,7 @@ class DiLoCo:
 
 
 def _parts(model: nn.Module, fragments: int) -> list[dict[str, Parameter]]:
-    """Return the trained parameters of each fragment by name; a module's stay together."""
+    """Return the trained parameters of each fragment by name; those of one module go together."""
     layers: list[dict[str, Parameter]] = []
     seen: set[int] = set()
     for place, module in model.named_modules():

@@ -1,4 +1,4 @@
-"""Schedule of exchanges by fragment (Douillard et al. 2025, Streaming DiLoCo, §2.2).
+"""Fragments: their layers and exchanges (Douillard et al. 2025, Streaming DiLoCo, §2.2).
 
 Fragment p is sent after the local steps t with t mod H = floor((p + 1) H / P), and what comes back
 is taken in tau steps later. Exchanges are numbered: exchange n is fragment n mod P's, in its round
@@ -45,14 +45,14 @@ class Schedule:
             )
 
     def time(self, exchange: int) -> int:
-        """Return the local step, from 1, after which an exchange is sent; 0 before the first."""
+        """Return the local step, from 1, after which an exchange is sent; 0 for a negative one."""
         if exchange < 0:
             return 0
         round_, fragment = divmod(exchange, self.fragments)
         return round_ * self.sync_every + (fragment + 1) * self.sync_every // self.fragments
 
     def sent(self, step: int) -> int | None:
-        """Return the exchange that is sent after a local step, or None."""
+        """Return the number of the exchange that is sent after a local step, or None."""
         if step < 1:
             return None
         round_, within = divmod(step - 1, self.sync_every)
@@ -62,7 +62,7 @@ class Schedule:
         return None
 
     def taken(self, step: int) -> int | None:
-        """Return the exchange whose result is applied after a local step, or None."""
+        """Return the number of the exchange whose result is applied after a local step, or None."""
         return self.sent(step - self.overlap_steps)
 
     def is_possible(self, rounds: Sequence[int]) -> bool:
@@ -90,7 +90,7 @@ class Schedule:
 
 
 def deal_layers(sizes: Sequence[int], fragments: int) -> list[list[int]]:
-    """Deal layers to fragments, each to the fragment with the least so far.
+    """Deal layers to fragments, each to the fragment with the fewest elements so far.
 
     Layers of one size fall to fragments in turn, the strided pattern of the paper.
 

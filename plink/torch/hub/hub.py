@@ -48,7 +48,7 @@ def _servers(servers: str | Sequence[str]) -> list[str]:
     """Return the listed servers, each checked to be HOST:PORT.
 
     Raises:
-        WrongUseError: it lists none, or what is no server.
+        WrongUseError: none is listed, or one is not HOST:PORT.
     """
     found = servers.split(",") if isinstance(servers, str) else servers
     check_instance("servers", found, Sequence, "a list of servers, each HOST:PORT")
@@ -172,7 +172,9 @@ class Hub:
         wire: str = "float32",
         deterministic: bool = False,
     ) -> HubOptimizer:
-        """Return an optimizer whose steps the hub takes, from the first worker's weights on.
+        """Return an optimizer whose gradients go to the hub, which takes its steps.
+
+        All workers start from the first worker's weights.
 
         Args:
             optimizer: new, of torch.optim.SGD, Adam or AdamW, with all its groups.

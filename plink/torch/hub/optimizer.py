@@ -21,7 +21,7 @@ from plink.torch.hub.pushing import Pushing
 
 
 class HubOptimizer(Optimizer):
-    """Optimizer whose steps a hub takes, as `Hub.optimizer` returns.
+    """Optimizer whose steps a hub takes, returned by `Hub.optimizer`.
 
     Each gradient is pushed as soon as a backward pass has it, and `step` waits for the new values
     of all parameters. A parameter without a gradient has zeros, so that momentum and weight decay
@@ -159,7 +159,7 @@ class HubOptimizer(Optimizer):
             self.state.clear()
 
     def load_state_dict(self, state_dict: Any) -> None:
-        """Load a `state_dict` of this or the plain optimizer into the hub; on all workers.
+        """Load a `state_dict` of this or the plain optimizer into the hub; all workers do so.
 
         Raises:
             WrongUseError: gradients are on their way, or it is not of such an optimizer.

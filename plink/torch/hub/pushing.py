@@ -15,7 +15,7 @@ from plink.torch.hub.layout import Layout
 
 
 class Pushing:
-    """Copies of gradients into a worker's array and their pushes, each once in an iteration.
+    """Sender of gradients: copies each into the worker's array and pushes it, once an iteration.
 
     Args:
         worker: that sends.
