@@ -70,7 +70,7 @@ def _digest(data: Any) -> int:
 
 
 def _options(optimizer: Optimizer) -> list[list[Any]]:
-    """Return the optimizer's options by group, those that are numbers or lists of numbers."""
+    """Return the options of each group: each option's name and the numbers in its value."""
     return [
         [
             [name, list(_numbers(value))]

@@ -18,7 +18,7 @@ Groups = int | str | Sequence[Sequence[str | Tensor]] | None
 
 
 def group_names(parameters: Mapping[str, Parameter], groups: Groups) -> list[list[str]]:
-    """Return the parameters' names by group, each name in one group and each group of one type.
+    """Return names by group: each name in one group, each group of one type and device.
 
     Args:
         parameters: by name, in the order in which the model has them; gradients come about in the

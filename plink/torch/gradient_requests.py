@@ -14,7 +14,7 @@ from plink.training.control.requests import Request
 
 
 class GradientRequests:
-    """Builder of a group's request, which is reused while its gradients stay alike.
+    """Builder of the request for a group of gradients, reused while types and shapes stay.
 
     Args:
         names: of their parameters.

@@ -34,7 +34,7 @@ _UNSCALES = "_unscale_grads_"
 
 
 class DistributedOptimizer(Optimizer):
-    """Optimizer that reduces each gradient over all ranks once it is there, and steps with them.
+    """Optimizer that reduces each gradient over all ranks once ready, and steps with the results.
 
         optimizer = plink.torch.DistributedOptimizer(optimizer, model.named_parameters())
 
@@ -146,7 +146,10 @@ class DistributedOptimizer(Optimizer):
         )
 
     def register_step_pre_hook(self, hook: Any) -> RemovableHandle:
-        """Register a hook that runs before the wrapped optimizer steps, on reduced gradients."""
+        """Register a hook that runs before the wrapped optimizer steps.
+
+        Gradients are reduced by then, unless `step` has a closure, which computes them later.
+        """
         return self._optimizer.register_step_pre_hook(hook)
 
     def register_step_post_hook(self, hook: Any) -> RemovableHandle:
@@ -207,7 +210,7 @@ class DistributedOptimizer(Optimizer):
         negotiation_of(self._group).learn(loss, self._sources)
 
     def synchronize(self) -> None:
-        """Wait until all gradients are reduced, such as to clip them before `step`.
+        """Wait until all gradients are reduced, for example to clip them before `step`.
 
         `step` then does not reduce them again.
 

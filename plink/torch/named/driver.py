@@ -19,7 +19,7 @@ _LONGEST_SLEEP_S = 3600.0
 
 
 class Machine(Protocol):
-    """Machine of a rank that decides which collectives run, by events and actions."""
+    """State machine of a rank, which turns events into actions such as starting collectives."""
 
     def step(self, events: Sequence[Event], now_s: float) -> list[Action]:
         """Process events and return the actions that follow from them."""

@@ -43,7 +43,7 @@ _ENDED = "this rank's process group has ended"
 
 
 class Negotiation:
-    """Negotiation of a rank: collectives are announced, and begin once all ranks have them.
+    """Negotiation of a rank: an announced collective begins once all ranks have announced it.
 
     Args:
         machine: of this rank.

@@ -57,7 +57,7 @@ class NamedWork:
         self._released.set()
 
     def refuse(self, text: str) -> None:
-        """Make the all-reduce fail before it begins."""
+        """Make the all-reduce fail before it begins; `wait` raises `text`."""
         self._error = text
         self._released.set()
 
