@@ -100,7 +100,7 @@ class Planning:
         wanted: of `PLANNED_SCHEDULES`.
         group: of the ranks, with an engine.
         device: of the gradients.
-        options: how often.
+        options: lengths of windows, first buckets and predicted network.
     """
 
     def __init__(

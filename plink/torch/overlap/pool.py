@@ -101,10 +101,10 @@ class Pool:
             factor: of no dimension, on the CPU; None for 1.
 
         Returns:
-            Whether it was another tensor, which was copied.
+            Whether the gradient was another tensor, which was copied.
 
         Raises:
-            WrongUseError: it is None.
+            WrongUseError: the gradient is None.
         """
         parameter, view = self._ordered[index], self._views[index]
         gradient = parameter.grad

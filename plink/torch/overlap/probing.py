@@ -15,7 +15,7 @@ from plink.training.overlap.timings import Timings, begun_in_order
 
 
 def probe_sizes(group: ProcessGroup, in_flight: int) -> Timings:
-    """Time all-reduces of rising sizes within a time limit; return the least over ranks.
+    """Time all-reduces of rising sizes for a limited time; return the least times over ranks.
 
     All ranks call it at the same place among their collectives.
 

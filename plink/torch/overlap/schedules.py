@@ -16,7 +16,7 @@ _LAZY = re.compile(r"lazy\((.+)\)")
 
 
 def scheduling_of(text: str) -> Scheduling:
-    """Return the scheduling function with a name, which cuts a profile.
+    """Return the scheduling function of a name, which cuts a profile into groups.
 
     Args:
         text: "ddp", "wfbp", "single", or "lazy(SIZE)" with a size such as "4MB" or in bytes.

@@ -38,7 +38,7 @@ def load(parts: Sequence[Part], kept: Sequence[Kept]) -> None:
     """Restore the state of parts from a checkpoint.
 
     Raises:
-        WrongUseError: they are of other parameters.
+        WrongUseError: the checkpoint is of other parameters.
     """
     shapes = [(list(part.pool.names), part.chunks.items) for part in parts]
     if shapes != [(one["names"], one["residual"].numel()) for one in kept]:

@@ -238,10 +238,10 @@ class SparseSGD(Optimizer):
         }
 
     def load_state_dict(self, state_dict: Any) -> None:
-        """Continue where this rank was, bit for bit; or from `merged` on any number of ranks.
+        """Load state of this rank, to continue bit for bit, or of `merged`, on any number of ranks.
 
         Raises:
-            WrongUseError: it is another rank's, or of another module, chunk or correction.
+            WrongUseError: the state is another rank's, or of another module, chunk or correction.
         """
         checkpoints.verify_of(
             state_dict, self._group.rank(), self._group.size(), self.csc.as_dict()

@@ -57,7 +57,7 @@ class Part:
         return self.pool.flat.device
 
     def take(self, sent: Chosen, scale: float, rule: Rule) -> None:
-        """Copy this rank's gradients, without their scale and with decay for own velocities."""
+        """Copy this rank's gradients, unscaled, with weight decay where velocities are its own."""
         self.weights.follow()
         torch.mul(self.pool.flat, 1.0 / scale, out=self._gradient)
         if rule.decay:

@@ -20,7 +20,7 @@ def refuse(model: Any, momentum: float, *, nesterov: bool) -> None:
     """Refuse models and factors that SparseSGD cannot train.
 
     Raises:
-        WrongUseError: it is so.
+        WrongUseError: the model or a factor is one of these.
     """
     if isinstance(model, Optimizer):
         raise WrongUseError(
