@@ -39,7 +39,7 @@ _COPIED_AHEAD = 2
 
 
 class Lane:
-    """Copy streams and pinned buffers that all collectives of one device share.
+    """Copy streams and pinned buffers that a group's collectives on one device share.
 
     Args:
         runtime: the device's streams and events: `torch.cuda`, or what has the same functions.
@@ -135,7 +135,7 @@ class AcceleratorStage:
         return work
 
     def finish(self) -> None:
-        """Do nothing: the last piece's copy back has finished the stage."""
+        """Do nothing: all copies back are queued when the work of `begin` ends."""
 
     def join(self) -> None:
         """Make the caller's current stream wait for the copies back; the caller goes on."""

@@ -51,7 +51,7 @@ def agreed_attempt(store: Store, rank: int, ranks: int, timeout: timedelta) -> s
 
 
 def _offer_attempt(store: Store, ranks: int, pauses: _Pauses) -> str:
-    """Offer the present words of all processes until all have accepted them; for rank 0."""
+    """Offer all processes' current words until all accept, and return the name; for rank 0."""
     words: list[str] = []
     attempt = ""
     while True:
@@ -76,7 +76,7 @@ def _offer_attempt(store: Store, ranks: int, pauses: _Pauses) -> str:
 
 
 def _accept_attempt(store: Store, rank: int, own: str, pauses: _Pauses) -> str:
-    """Accept an offer that holds this process's word, until all have; for the other ranks."""
+    """Accept an offer with this process's word and return the name; for the other ranks."""
     first = offer = store.get(_OFFER).decode() if store.check([_OFFER]) else ""
     attempt = ""
     while True:

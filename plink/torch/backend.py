@@ -226,7 +226,7 @@ def _complete_options(
 
 
 def _tls(tls: Tls | str | None, global_ranks: Sequence[int]) -> Tls | None:
-    """Return the certificates with the group's ranks as names, by their numbers in the job.
+    """Return the TLS files with the group's ranks named by their numbers in the job, or None.
 
     PyTorch names no ranks for the group of all of them.
     """

@@ -17,7 +17,7 @@ Begin = Callable[[Engine, Any, Any, torch.dtype], PieceWork]
 
 
 def on_bytes(begin: Callable[[Engine, Any, Any, int], PieceWork]) -> Begin:
-    """Return a call that moves flat CPU tensors as bytes, and is told their type's code.
+    """Return a call that passes flat CPU tensors to `begin` as bytes, with their type's code.
 
     All ranks must have the same code.
     """
@@ -31,7 +31,7 @@ def on_bytes(begin: Callable[[Engine, Any, Any, int], PieceWork]) -> Begin:
 
 
 def on_numbers(begin: Callable[[Engine, Any, Any, str], PieceWork]) -> Begin:
-    """Return a call that reduces flat CPU tensors as numbers, and is told their type's name."""
+    """Return a call that passes flat CPU tensors to `begin`, with the name of their type."""
 
     def on_buffers(engine: Engine, source: Tensor, result: Tensor, dtype: torch.dtype) -> PieceWork:
         given = _array(source)

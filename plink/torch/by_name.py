@@ -107,7 +107,7 @@ def negotiation_of(group: ProcessGroup | None) -> Negotiation:
         group: None for the default group.
 
     Raises:
-        WrongUseError: it has none.
+        WrongUseError: the group has none.
     """
     if group is None:
         if not dist.is_initialized():

@@ -24,7 +24,7 @@ class Uncompiled:
         self._methods: list[tuple[Callable[..., Any], Callable[..., Any]]] = []
 
     def __call__(self, method: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the method wrapped, so that a call excludes it once the compiler is imported."""
+        """Wrap a method; the first call of any after the compiler's import excludes all of them."""
 
         @functools.wraps(method)
         def call(group: Any, *args: Any, **kwargs: Any) -> Any:

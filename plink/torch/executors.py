@@ -18,7 +18,7 @@ class SerialExecutor:
         self._waiting = 0
 
     def submit(self, task: Callable[[], None]) -> None:
-        """Run a task after all that were submitted before. The task must not raise."""
+        """Queue a task, which runs after all submitted before and must not raise."""
         with self._lock:
             self._waiting += 1
             if self._thread is None:
@@ -64,7 +64,7 @@ class Notifier:
         self._idle = 0
 
     def submit(self, await_end: Callable[[], None], tell: Callable[[], None]) -> None:
-        """Run `await_end` after those submitted before, then `tell`. Neither may raise."""
+        """Queue `await_end`, which runs after those before, and then `tell`; neither may raise."""
 
         def run() -> None:
             await_end()
@@ -73,7 +73,7 @@ class Notifier:
         self._awaiting.submit(run)
 
     def submit_alone(self, await_end: Callable[[], None], tell: Callable[[], None]) -> None:
-        """Run `await_end` and `tell` in a thread of their own, for ends that may be late."""
+        """Run `await_end`, then `tell`, in a new thread, for late ends; neither may raise."""
 
         def run() -> None:
             await_end()
@@ -83,7 +83,7 @@ class Notifier:
         threading.Thread(target=run, name="plink-message", daemon=True).start()
 
     def end(self) -> None:
-        """Wait until all that was submitted has run, but for a callback of this thread."""
+        """Wait until all that `submit` was given has run, but for a callback of this thread."""
         self._awaiting.end()
         with self._lock:
             others = self._threads - {threading.current_thread()}

@@ -187,7 +187,7 @@ def _place(data: Any) -> Place:
 
 
 def agreement_to_json(agreed: Agreed) -> dict[str, Any]:
-    """Encode rank 0's message to all others, without a forest that is flat."""
+    """Encode rank 0's message to all others; each rank makes a flat forest by itself."""
     return {
         "forest": None if _is_flat(agreed.forest) else encode_forest(agreed.forest),
         "planned": list(agreed.placing.planned_rank),

@@ -89,7 +89,7 @@ class LateGloo:
         """Return Gloo's backend, and make it first where no rank has needed it yet.
 
         Raises:
-            DistBackendError: they cannot be; the rank at fault is named.
+            DistBackendError: the ranks cannot be connected; the rank at fault is named.
             RuntimeError: the group has ended.
         """
         if not self._is_over.is_set():

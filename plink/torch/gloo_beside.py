@@ -119,7 +119,7 @@ class GlooBeside(EngineCollectives):
         return self._gloo.timeout
 
     def _compare(self, called: str) -> Any:
-        """Begin a barrier that fails where another rank calls another collective."""
+        """Begin a barrier that fails where another rank's call differs from `called`."""
         layout = zlib.crc32(called.encode()) << 32 | zlib.adler32(called.encode())
         if len(called) > _MOST_TEXT:
             called = f"{called[:_MOST_TEXT]}... ({layout:x})"

@@ -140,7 +140,7 @@ def _tensors(argument: Any) -> Iterator[Tensor]:
 
 
 def _with_copies(argument: Any, copies: list[tuple[Tensor, Tensor]]) -> Any:
-    """Return the argument with copies of tensors that Gloo cannot take; note the pairs."""
+    """Return the argument with copies of tensors that Gloo cannot take, noted in `copies`."""
     if isinstance(argument, list | tuple):
         return [_with_copies(member, copies) for member in argument]
     if not isinstance(argument, Tensor) or argument.layout != torch.strided or is_plain(argument):
@@ -194,7 +194,7 @@ class _CopiesStage:
         return post()
 
     def finish(self) -> None:
-        """Copy results back to the caller's tensors, on the current streams."""
+        """Copy results back to the caller's tensors, on the streams that wait for Gloo's work."""
         for tensor, copy in self._copies:
             elements, values = distinct_elements(tensor, copy)
             elements.copy_(values)

@@ -194,7 +194,7 @@ class PlinkGroup(GlooBeside):
             self._tuned.mark()
 
     def shutdown(self) -> None:
-        """End the group's engine and threads, as `destroy_process_group` does."""
+        """End the group's engine and threads; `destroy_process_group` calls this."""
         self.end()
         super().shutdown()
 
@@ -281,7 +281,7 @@ class PlinkGroup(GlooBeside):
         return work
 
     def _begin(self, host: Tensor, op: str, layout: int = 0) -> EngineWork | None:
-        """Begin an all-reduce of a host buffer on the engine; None if this rank is alone."""
+        """Begin an all-reduce of a host buffer; return its work, or None if this rank is alone."""
         if self._engine is None:
             return None
         dtype = str(host.dtype).removeprefix("torch.")

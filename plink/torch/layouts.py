@@ -13,7 +13,7 @@ from plink.engine.calls import DTYPES
 
 @functools.cache
 def type_code(dtype: torch.dtype) -> int:
-    """Return a 16-bit code of a type, from 1 on, which is the same in every process."""
+    """Return a 16-bit code of a type, from 1 on: unique to it, and the same in every process."""
     return zlib.crc32(str(dtype).encode()) % 65_521 + 1
 
 

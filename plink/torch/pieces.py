@@ -100,11 +100,11 @@ class ComingWork:
         self.ended_s: float | None = None
 
     def done(self) -> bool:
-        """Return whether all pieces are copied back or have failed."""
+        """Return whether each piece has failed, or its copy back is queued."""
         return self._is_over.is_set()
 
     def wait(self, timeout_s: float | None = None) -> None:
-        """Wait until all pieces are copied back.
+        """Wait until the copies back of all pieces are queued on their stream.
 
         Raises:
             EngineError: the engine has failed.

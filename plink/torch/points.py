@@ -26,7 +26,7 @@ class BalancePoints:
         return self._points.is_next(size_bytes) and not self._engine.can_balance_at_once
 
     def after(self, size_bytes: int) -> None:
-        """Count a collective that has begun, and balance the engine at a point.
+        """Count a collective that has begun, and balance the engine if a point is reached.
 
         Args:
             size_bytes: the same on every rank; 0 where it differs.

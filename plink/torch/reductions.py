@@ -24,7 +24,10 @@ _OPS = {
 
 
 def engine_op(tensors: Sequence[Tensor], opts: Any) -> str | None:
-    """Return the engine's name of the operation on these tensors; None if the engine has none."""
+    """Return the engine's name of the operation on these tensors; None if the engine has none.
+
+    It follows from the call alone, so that all ranks that call alike get the same.
+    """
     if not tensors:
         return None
     first = tensors[0]

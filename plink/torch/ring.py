@@ -13,7 +13,7 @@ _LEAST_BYTES = 64 << 10
 
 
 def pinned_memory(size_bytes: int) -> Tensor:
-    """Allocate page-locked memory, without which copies block."""
+    """Allocate page-locked host memory as uint8, (size_bytes,); copies from other memory block."""
     return torch.empty(size_bytes, dtype=torch.uint8, pin_memory=True)
 
 

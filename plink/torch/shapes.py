@@ -79,7 +79,7 @@ def split_bytes(tensor: Tensor, splits: Sequence[int], ranks: int) -> list[int]:
 
 
 def check_sizes(what: str, whole: Tensor, part: Tensor, ranks: int) -> None:
-    """Check that `whole` has as many elements as a part of this size for each rank.
+    """Check that `whole` is of the type of `part` and has `ranks` times as many elements.
 
     Raises:
         ValueError: another type or size.
