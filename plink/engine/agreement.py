@@ -176,7 +176,7 @@ def form_first_generation(
     plan: Callable[[Sequence[int]], str],
     timeout_s: float,
 ) -> Roster:
-    """Return the roster of the first generation, with all members that the job begins with.
+    """Agree on the first generation, of all that the job begins with, and return its roster.
 
     Raises:
         EngineError: not all came in time; it names those that did not.

@@ -85,7 +85,7 @@ class Crew:
         self._first = iteration + 1
 
     async def seat(self, join: Join) -> Seat:
-        """Give a seat to a worker that joins, comes back or replaces a lost one.
+        """Seat a worker that joins, comes back or replaces a lost one, and return its seat.
 
         Raises:
             ServiceError: there is none.

@@ -189,9 +189,9 @@ class Lanes:
         self._without_values.clear()
 
     def retire(self, worker: int, why: str) -> None:
-        """Record that a worker has left; workers that need more from it fail with `why`.
+        """Record that a worker has left; the service fails with `why` if it still needs the worker.
 
-        That is so in mode sync; in other modes nobody waits for it any more.
+        It fails so in mode sync; in other modes nobody waits for the worker any more.
         """
         for loop in self._own:
             loop.retire(self.tenant, worker, why)
