@@ -308,7 +308,7 @@ class EngineCollectives(ProcessGroup):
 
     @uncompiled
     def recv_anysource(self, tensors: Any, tag: int = 0) -> Any:
-        """Begin to receive one tensor from any rank, which the work then names."""
+        """Begin to receive one tensor from any rank, whose number the work has afterwards."""
         return self._message(tensors, True, None, tag)
 
     def _message(self, tensors: Any, is_received: bool, peer: int | None, tag: int) -> Any:

@@ -118,7 +118,7 @@ def _join_service(
 
 
 def steps_taken(worker: Worker, *, is_under_way: bool) -> int:
-    """Return how many steps the service has taken up to the values that a worker has.
+    """Return the number of the last step whose values a worker has; 0 for the first values.
 
     Args:
         worker: who has started.

@@ -76,7 +76,11 @@ class HubOptimizer(Optimizer):
 
     @property
     def iteration(self) -> int:
-        """Number of steps that the hub has taken, also before this worker joined."""
+        """Number of the last step whose values this worker has, counted from the hub's first.
+
+        In the modes `async` and `ssp` it counts this worker's steps: other workers' steps between
+        them do not count, and a worker that joins begins at the count of the fastest.
+        """
         return steps_taken(self._worker, is_under_way=self._pushing.is_under_way)
 
     @property
