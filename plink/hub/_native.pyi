@@ -82,6 +82,7 @@ class Event:
     worker: int
     incarnation: int
     text: str
+    iteration: int
 
 class Events:
     def __init__(self) -> None: ...

@@ -58,8 +58,7 @@ def create_service(
         HubError: a server cannot be reached or refuses; none has the service then.
         ProtocolError: a server has another secret.
     """
-    if not servers:
-        raise WrongUseError("a service without servers")
+    _check_servers(servers)
     found = [server_status(server, secret, tls=tls) for server in servers]
     sites = Sites(tuple(status.site.servers[0] for status in found))
     addresses = tuple(status.addresses for status in found)
@@ -100,8 +99,11 @@ def create_service_of_racks(
     Raises:
         HubError: a server cannot be reached or refuses; none has the service then.
         ProtocolError: a server has another secret.
-        WrongUseError: servers are not alike.
+        WrongUseError: servers are not alike, there are none, or `workers` is of other racks.
     """
+    _check_servers(racks)
+    if workers is not None and len(workers) != len(racks):
+        raise WrongUseError(f"workers of {len(workers)} racks, expected {len(racks)}")
     found = [server_status(server, secret, tls=tls) for server in racks]
     # A chunk has the same place in every rack. Weights follow what ports carry, and so may differ
     # between servers that are alike; the first's count.
@@ -133,6 +135,11 @@ def _make(creates: Sequence[tuple[str, Create]], secret: bytes, tls: Tls | None)
         with suppress(PlinkError):
             delete_service(made, secret, create.options.namespace, tls=tls)
         raise
+
+
+def _check_servers(servers: Sequence[str]) -> None:
+    if not servers:
+        raise WrongUseError("a service without servers")
 
 
 def _cores(status: Status) -> list[int]:
@@ -185,6 +192,7 @@ def checkpoint(
         HubError: a server cannot be reached or refuses.
         ProtocolError: a server has another secret.
     """
+    _check_servers(servers)
     if len(servers) == 1:
         return [_save(servers[0], secret, tls, Checkpoint(namespace))]
     for ahead in range(_MOST_AHEAD):

@@ -27,6 +27,8 @@ ABSENT = 0xFFFFFFFF
 _MOST_KEY_BYTES = 256
 _MOST_VALUE_BYTES = 16 << 20
 _MOST_BYTES = 256 << 20
+# What a key takes besides its value.
+_ENTRY_BYTES = 512
 # Connections beside those of the ranks.
 _MOST_STRANGERS = 64
 _GREETING_S = 5.0
@@ -185,7 +187,7 @@ class _Server:
         self._greeted = 0
         self._values: dict[str, bytes] = {}
         self._bytes = 0
-        self._is_set: dict[str, asyncio.Event] = {}
+        self._waiters: dict[str, set[asyncio.Future[None]]] = {}
         self._connections = 0
         self._is_ending = threading.Event()
 
@@ -248,17 +250,24 @@ class _Server:
             raise ValueError("no such request")
         if kind == b"S" or key not in self._values:
             self._bytes += len(value)
+            if key in self._values:
+                self._bytes -= len(self._values[key])
+            else:
+                self._bytes += _ENTRY_BYTES
             if self._bytes > _MOST_BYTES:
                 raise ValueError("the store is full")
             self._values[key] = value
-            self._event(key).set()
+            for waiter in self._waiters.pop(key, ()):
+                waiter.set_result(None)
         return self._values[key]
 
     async def _get(self, key: str, wait_s: float) -> bytes | None:
         if key not in self._values and wait_s > 0.0:
-            with suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self._event(key).wait(), wait_s)
+            waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            waiters = self._waiters.setdefault(key, set())
+            waiters.add(waiter)
+            await asyncio.wait([waiter], timeout=wait_s)
+            waiters.discard(waiter)
+            if not waiters:
+                self._waiters.pop(key, None)
         return self._values.get(key)
-
-    def _event(self, key: str) -> asyncio.Event:
-        return self._is_set.setdefault(key, asyncio.Event())

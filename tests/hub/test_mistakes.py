@@ -12,7 +12,14 @@ import pytest
 from msgspec.structs import replace
 
 from hub.runs import ADMIN_SECRET, MANIFEST, Service, service
-from plink.hub.admin import create_service, delete_service, server_status
+from plink.base.errors import WrongUseError
+from plink.hub.admin import (
+    checkpoint,
+    create_service,
+    create_service_of_racks,
+    delete_service,
+    server_status,
+)
 from plink.hub.calling import Control, HubError
 from plink.hub.hyper import Hyper
 from plink.hub.placement import Sites
@@ -63,6 +70,18 @@ def test_a_service_ends_on_all_servers_that_have_it() -> None:
             delete_service(job.addresses, ADMIN_SECRET, "job")
         assert server_status(job.addresses[1], ADMIN_SECRET).services == ()
         create_service(job.addresses, ADMIN_SECRET, ServiceOptions("job", 1))
+
+
+def test_requests_to_no_servers_are_refused() -> None:
+    options = ServiceOptions("job", 1)
+    for ask in (
+        lambda: create_service([], ADMIN_SECRET, options),
+        lambda: create_service_of_racks([], ADMIN_SECRET, options),
+        lambda: create_service_of_racks(["a:1", "b:1"], ADMIN_SECRET, options, workers=[1]),
+        lambda: checkpoint([], ADMIN_SECRET, "job"),
+    ):
+        with pytest.raises(WrongUseError):
+            ask()
 
 
 @pytest.mark.parametrize("gone", [0, 1])

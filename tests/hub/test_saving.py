@@ -40,6 +40,15 @@ def test_a_service_goes_on_from_a_snapshot_on_other_servers_bit_for_bit(
         assert np.array_equal(outcome.values, twin.values)
 
 
+def test_a_folder_that_is_gone_is_named(tmp_path: Path) -> None:
+    folder = tmp_path / "snapshots"
+    folder.mkdir()
+    with service(1, snapshots=folder) as served:
+        folder.rmdir()
+        with pytest.raises(HubError, match=str(folder)):
+            restore(served.addresses, ADMIN_SECRET, "job", "job-3")
+
+
 @pytest.mark.parametrize("servers", [1, 2])
 def test_a_snapshot_is_of_the_end_of_an_iteration_though_workers_go_on(
     servers: int, tmp_path: Path

@@ -457,6 +457,8 @@ def refused() -> list[str]:
         lambda: _scaled_unsaid(net, scaler),
         lambda: SparseSGD(network(), lr=0.1).load_state_dict(_of_another_rank()),
         lambda: SparseSGD.merged([_of_another_rank()]),
+        lambda: _load_between(torch.float32, torch.bfloat16),
+        lambda: _load_between(torch.bfloat16, torch.float32),
     ]
     said = []
     for use in uses:
@@ -476,6 +478,16 @@ def _scaled_unsaid(net: nn.Module, scaler: Any) -> None:
 
 def _of_another_rank() -> Any:
     return {**SparseSGD(network(), lr=0.1).state_dict(), "rank": 1 - dist.get_rank()}
+
+
+def _load_between(first: torch.dtype, second: torch.dtype) -> None:
+    kept = SparseSGD(network(first), lr=0.1).state_dict()
+    later = SparseSGD(network(second), lr=0.1)
+    before = later.state_dict()
+    try:
+        later.load_state_dict(kept)
+    finally:
+        assert str(later.state_dict()) == str(before)
 
 
 def everything(say: Any, rank: int) -> dict[str, Any]:

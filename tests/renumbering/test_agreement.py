@@ -15,7 +15,7 @@ import pytest
 import plink
 from plink.base.errors import PlinkError, WrongUseError
 from plink.engine.store import Store
-from plink.renumber import job, measuring
+from plink.renumber import job, measuring, tcp_store
 from plink.renumber.host_identity import own_domain, parse_driver_domain
 from plink.renumber.launch import Placement, read_launch
 from plink.renumber.measuring import MeasuringPort
@@ -366,6 +366,23 @@ def test_the_store_gives_what_was_set_first_and_waits(store: TcpStore, port: int
         store.set("late", b"there")
         assert waiting.result() == b"there"
     other.close()
+
+
+def test_the_store_keeps_nothing_of_keys_that_nobody_sets(port: int) -> None:
+    server = tcp_store._Server(1)
+    thread = threading.Thread(target=server.run, args=(tcp_store._listen(port),), daemon=True)
+    thread.start()
+    client = TcpStore("127.0.0.1", port, 5.0)
+    for number in range(50):
+        with pytest.raises(TimeoutError):
+            client.get(f"key {number}", 0.001)
+    assert server._waiters == {}
+    for _ in range(50):
+        client.set("key", bytes(1000))
+    assert server._bytes < 3000
+    client.close()
+    server.end()
+    thread.join(WITHIN_S)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from plink.base.errors import WrongUseError
 from plink.torch.hub.diloco import DiLoCo
 from plink.torch.hub.fragments import Schedule
+from support.running import wait_for
 from torch_hub.hubs import Place, Turns, apart, drawn, examples, loss_of, model, together
 
 INPUTS, TARGETS = examples()
@@ -147,6 +148,27 @@ def test_the_hubs_weights_can_be_shown_in_between(place: Place) -> None:
             assert apart(net, begin) == 0.0
         assert apart(net, own) == 0.0
         assert apart(net, begin) > 0.0
+
+
+def test_weights_that_arrive_meanwhile_are_not_shown_before_their_step(place: Place) -> None:
+    net = model()
+    begin = copy.deepcopy(net)
+    inner = inner_of(net)
+    options = {"sync_every": 4, "overlap_steps": 2}
+    with place.hub("job", workers=1) as hub, DiLoCo(net, inner, hub=hub, **options) as diloco:
+        for _ in range(4):
+            train(net, inner, 0)
+        (exchange,) = diloco._exchanges
+        assert exchange.is_under_way
+        before = [one.detach().flatten() for one in begin.parameters()]
+        wait_for(lambda: not torch.equal(exchange._values[0].flatten(), before[0]), 20.0)
+        with diloco.global_weights():
+            assert apart(net, begin) == 0.0
+        for _ in range(2):
+            train(net, inner, 0)
+        assert (exchange.is_under_way, diloco.rounds) == (False, 1)
+        with diloco.global_weights():
+            assert apart(net, begin) > 0.0
 
 
 def test_a_closed_one_exchanges_nothing(place: Place) -> None:

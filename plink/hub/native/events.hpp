@@ -18,7 +18,7 @@ struct Event {
         kFilled,    ///< all chunks of a lane have their first values
         kMissed,    ///< a worker that is done is needed
         kPeerLost,  ///< the connection to a rack's server ended, or it said why
-        kCopied,    ///< all chunks of a lane are
+        kCopied,    ///< all chunks of a lane are, as of the end of an iteration
     };
     What what;
     std::uint32_t tenant;
@@ -26,6 +26,7 @@ struct Event {
     std::uint32_t worker;
     std::uint16_t incarnation;
     std::string text;
+    std::uint32_t iteration = 0;
 };
 
 /// A queue out of all loops.

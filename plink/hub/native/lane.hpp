@@ -23,7 +23,7 @@ struct LaneCalls {
     std::function<void(Link&)> attend;  ///< a connection has something to send
     std::function<void()> filled;       ///< all chunks have their first values
     std::function<void(std::uint32_t worker, const std::string& why)> missed;  ///< it is needed
-    std::function<void()> copied;  ///< all chunks of the snapshot are there
+    std::function<void(std::uint32_t iteration)> copied;  ///< all chunks of its end are there
 };
 
 /// Copies of a lane's arrays at the end of an iteration, one chunk behind the other without gaps:

@@ -31,7 +31,7 @@ void Lane::copy(const Chunk& chunk, std::uint64_t steps) {
     is_copying_ = false;
     copy_.steps = steps;
     copy_.hypers = hyper_bytes_;
-    calls_.copied();
+    calls_.copied(copy_.iteration);
 }
 
 bool Lane::copy_now(std::uint32_t iteration, LaneCopy& into) const {

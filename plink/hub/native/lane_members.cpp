@@ -118,7 +118,9 @@ bool Lane::admit(std::uint32_t worker, std::uint32_t since) {
 }
 
 bool Lane::has_all_of(std::uint32_t worker, std::uint32_t iteration) const {
+    const bool has_seat = worker < seats_.size();
     if (options_.mode != Mode::kSync) {
+        if (!has_seat) return false;
         for (std::size_t i = 0; i < chunks_.size(); ++i) {
             if (distance(iteration, clocks_[i * seats_.size() + worker]) < 0) return false;
         }
@@ -127,7 +129,7 @@ bool Lane::has_all_of(std::uint32_t worker, std::uint32_t iteration) const {
     const std::int32_t ahead = distance(iteration, iteration_);
     if (ahead != 0) return ahead > 0;
     const auto has = [&](const Chunk& chunk) {
-        return chunk.iteration == iteration || has_mark(chunk, worker);
+        return chunk.iteration == iteration || (has_seat && has_mark(chunk, worker));
     };
     return !is_begun_ || std::all_of(chunks_.begin(), chunks_.end(), has);
 }

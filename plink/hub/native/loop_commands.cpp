@@ -23,7 +23,9 @@ LaneCalls Loop::calls_of(const LaneOptions& options) {
             [this, tenant, lane](std::uint32_t worker, const std::string& why) {
                 events_->add({Event::What::kMissed, tenant, lane, worker, 0, why});
             },
-            [this, tenant, lane] { events_->add({Event::What::kCopied, tenant, lane, 0, 0, {}}); }};
+            [this, tenant, lane](std::uint32_t iteration) {
+                events_->add({Event::What::kCopied, tenant, lane, 0, 0, {}, iteration});
+            }};
 }
 
 void Loop::open(const LaneOptions& options, std::vector<ChunkPlace> places, double weight) {

@@ -100,7 +100,8 @@ void register_serving(nb::module_& module) {
         .def_ro("lane", &Event::lane)
         .def_ro("worker", &Event::worker)
         .def_ro("incarnation", &Event::incarnation)
-        .def_ro("text", &Event::text);
+        .def_ro("text", &Event::text)
+        .def_ro("iteration", &Event::iteration);
     module.attr("LOST") = static_cast<int>(Event::What::kLost);
     module.attr("FAULT") = static_cast<int>(Event::What::kFault);
     module.attr("FILLED") = static_cast<int>(Event::What::kFilled);

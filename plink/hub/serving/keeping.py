@@ -61,9 +61,9 @@ class Keeping:
                 return
         raise ServiceError(f"service {self._name} cannot be saved: it is too fast")
 
-    def copied(self, lane: int) -> None:
+    def copied(self, lane: int, iteration: int) -> None:
         """Record that a lane has its copies, which ends the wait of `pieces` after the last."""
-        if self._lanes.is_copied(lane):
+        if self._lanes.is_copied(lane, iteration):
             saving, self._saving = self._saving, None
             if saving is not None and not saving.done():
                 saving.set_result(None)

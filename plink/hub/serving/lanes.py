@@ -64,6 +64,7 @@ class Lanes:
         self._without_values: set[int] = set()
         self._chunks: dict[int, list[tuple[int, int]]] = {}
         self._copied: set[int] = set()
+        self._copied_iteration = 0
 
     def open(self, chunks: Chunks, loops: npt.NDArray[np.int32], first: int, groups: int) -> None:
         """Create, in their event loops, the lanes that have chunks.
@@ -152,12 +153,17 @@ class Lanes:
         lanes copy at once. Each lane reports its copy by the event `COPIED`.
         """
         self._copied.clear()
+        self._copied_iteration = iteration
         copied = [loop.copy_at(self.tenant, iteration) for loop in self._own]
         return all(copied)
 
-    def is_copied(self, lane: int) -> bool:
-        """Record that a lane has its copies and return whether all lanes have theirs."""
-        self._copied.add(lane)
+    def is_copied(self, lane: int, iteration: int) -> bool:
+        """Record that a lane has its copies and return whether all lanes have theirs.
+
+        Of an attempt at an earlier iteration, at whose end not all lanes could copy, none count.
+        """
+        if iteration == self._copied_iteration:
+            self._copied.add(lane)
         return self._copied >= self._open
 
     def take_pieces(self) -> tuple[int, bytes, list[Piece]]:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from plink.base.errors import WrongUseError
+from plink.base.errors import PlinkError, WrongUseError
 from plink.hub.session.messages import Saved
 from plink.hub.snapshot import Part, Piece, Snapshot, assemble
 from plink.hub.snapshot_file import read_part, write_part
@@ -40,14 +40,19 @@ def read_snapshot(folder: str, name: str) -> Snapshot:
         name: of one of the parts, or what all their names begin with.
 
     Raises:
+        PlinkError: the folder cannot be read.
         WrongUseError: there are none, not all, or one is not valid.
     """
     beginning = name.removesuffix(_SUFFIX)
     if beginning != name:
         beginning = beginning.rpartition(".")[0]
+    try:
+        files = list(Path(folder).iterdir())
+    except OSError as error:
+        raise PlinkError(f"the server's folder {folder} cannot be read: {error.strerror}") from None
     paths = sorted(
         path
-        for path in Path(folder).iterdir()
+        for path in files
         if path.name.startswith(f"{beginning}.") and path.name.endswith(_SUFFIX)
     )
     if not paths:

@@ -165,7 +165,7 @@ class Tenant:
         elif what == _native.PEER_LOST:
             self.fail(f"the server of rack {event.worker} is lost: {event.text}")
         elif what == _native.COPIED:
-            self.keeping.copied(event.lane)
+            self.keeping.copied(event.lane, event.iteration)
 
     def lost(self, number: int, incarnation: int, why: str) -> None:
         """Remove a worker whose connection broke or that broke the protocol."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+from torch import Tensor
 from torch.nn import Parameter
 
 from plink.hub.hyper import Hyper
@@ -27,6 +28,8 @@ class Exchange:
         self._hyper = hyper
         self._values = layout.views(worker.values)
         self._changes = layout.views(worker.gradients)
+        # What the worker had before an exchange that is under way overwrites it piece by piece.
+        self._before: list[Tensor] | None = None
         self.is_under_way = False
         self.show()
 
@@ -41,12 +44,17 @@ class Exchange:
         return self._layout.parameters
 
     def show(self) -> None:
-        """Copy the hub's weights of the fragment into the model."""
-        self._layout.scatter(self._values)
+        """Copy the hub's weights, as of the last exchange that has ended, into the model."""
+        self._layout.scatter(self._values if self._before is None else self._before)
 
     @torch.no_grad()
-    def send(self) -> None:
-        """Push the change of the fragment's weights without waiting for new ones."""
+    def send(self, *, keeps_values: bool = False) -> None:
+        """Push the change of the fragment's weights without waiting for new ones.
+
+        Args:
+            keeps_values: keep a copy of the hub's present weights, for `show` before `take`.
+        """
+        self._before = [value.clone() for value in self._values] if keeps_values else None
         for change, value, parameter in zip(
             self._changes, self._values, self._layout.parameters, strict=True
         ):
@@ -68,6 +76,7 @@ class Exchange:
         """
         self.is_under_way = False
         step = self._worker.wait()
+        self._before = None
         if mixing == 0.0:
             self.show()
         else:

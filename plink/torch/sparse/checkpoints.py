@@ -38,11 +38,15 @@ def load(parts: Sequence[Part], kept: Sequence[Kept]) -> None:
     """Restore the state of parts from a checkpoint.
 
     Raises:
-        WrongUseError: the checkpoint is of other parameters.
+        WrongUseError: the checkpoint is of other parameters, or of another type of them.
     """
     shapes = [(list(part.pool.names), part.chunks.items) for part in parts]
     if shapes != [(one["names"], one["residual"].numel()) for one in kept]:
         raise WrongUseError("the checkpoint is of other parameters")
+    # Parameters of 16 bits have float32 weights besides.
+    has_master = [part.weights.master is not None for part in parts]
+    if has_master != [one["master"] is not None for one in kept]:
+        raise WrongUseError("the checkpoint is of parameters of another type")
     for part, one in zip(parts, kept, strict=True):
         part.state.residual.copy_(one["residual"])
         part.state.velocity.copy_(one["velocity"])
