@@ -133,12 +133,6 @@ def test_a_latency_is_a_list() -> None:
     assert caught.value.place == "latency_us"
 
 
-@pytest.mark.parametrize("levels", ["[25, 10]", "[10, 60, 25]"])
-def test_a_latency_that_falls_with_the_distance_is_refused(levels: str) -> None:
-    with pytest.raises(WrongUseError, match="latency_us"):
-        import_network(f'latency_us = {levels}\nhosts = "a,b"\n'.encode(), "net.toml")
-
-
 def test_a_described_cluster_is_written_and_read_again(tmp_path: Path) -> None:
     path = tmp_path / "net.toml"
     path.write_text(TEXT)
