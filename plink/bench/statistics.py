@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from plink.base.lazy import lazy_imports
 
@@ -30,10 +31,22 @@ def spearman(first: Sequence[float], second: Sequence[float]) -> float | None:
     """
     if len(first) != len(second):
         raise ValueError(f"{len(first)} values against {len(second)}")
-    if len(first) < 3 or len(set(first)) == 1 or len(set(second)) == 1:
+    if len(first) < 3:
         return None
-    ranks = np.corrcoef(stats.rankdata(first), stats.rankdata(second))
-    return float(np.clip(ranks[0, 1], -1.0, 1.0))
+    found = float(_correlate_ranks(np.array(first), np.array(second)))
+    return None if np.isnan(found) else found
+
+
+def _correlate_ranks(
+    first: npt.NDArray[np.float64], second: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """Return Spearman's correlation of each row, (..., N) to (...); NaN without variation."""
+    mean = (first.shape[-1] + 1) / 2
+    one, other = (stats.rankdata(values, axis=-1) - mean for values in (first, second))
+    size = np.sqrt((one**2).sum(axis=-1) * (other**2).sum(axis=-1))
+    with np.errstate(invalid="ignore"):
+        found: npt.NDArray[np.float64] = (one * other).sum(axis=-1) / size
+    return found.clip(-1.0, 1.0)
 
 
 def made_alike(values: Sequence[float]) -> list[float]:
@@ -62,13 +75,11 @@ def spearman_interval(
     """
     if spearman(first, second) is None:
         return None
-    generator = np.random.default_rng(seed)
-    pairs = np.column_stack([first, second])
-    drawn = [
-        spearman(*pairs[generator.integers(len(pairs), size=len(pairs))].T.tolist())
-        for _ in range(_RESAMPLES)
-    ]
-    defined = [value for value in drawn if value is not None]
+    pairs = np.array([first, second], dtype=float)
+    count = pairs.shape[1]
+    draws = np.random.default_rng(seed).integers(count, size=(_RESAMPLES, count))
+    drawn = _correlate_ranks(*pairs[:, draws])
+    defined = drawn[~np.isnan(drawn)]
     if len(defined) < _RESAMPLES // 2:
         return None
     tail = (1.0 - _CONFIDENCE) / 2.0
