@@ -12,6 +12,8 @@ their least.
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import numpy.typing as npt
 
@@ -54,7 +56,8 @@ class ReadingDensities:
         self.one_class_cost = np.inf
         for bandwidth in _BANDWIDTHS:
             kernel = self._build_kernel(bandwidth)
-            others = np.maximum(kernel @ self.all - kernel[0, 0], 0.0)
+            sums = np.convolve(kernel, self.all, "valid")
+            others = np.maximum(sums - kernel[self.count - 1], 0.0)
             density = np.maximum((others + even) / total, 1e-12)
             cost = -float(self.all @ np.log(density))
             if cost < self.one_class_cost:
@@ -62,10 +65,15 @@ class ReadingDensities:
                 self.bandwidth, self._kernel = bandwidth, kernel
 
     def _build_kernel(self, bandwidth: float) -> Floats:
-        """Return the kernel, (B, B): the density at each bin that a reading in each bin adds."""
-        apart = np.subtract.outer(self._middles, self._middles) / bandwidth
+        """Return the density that a reading adds at bins from 1 - B to B - 1 beside its own."""
+        apart = self.width * np.arange(1 - self.count, self.count) / bandwidth
         kernel: Floats = np.exp(-0.5 * apart**2) / (bandwidth * np.sqrt(2.0 * np.pi))
         return kernel
+
+    @functools.cached_property
+    def _kernel_matrix(self) -> Floats:
+        """(B, B) the density at each bin that a reading in each bin adds."""
+        return np.lib.stride_tricks.sliding_window_view(self._kernel, self.count)[::-1].copy()
 
     def find_bins(self, values: Floats) -> npt.NDArray[np.int32]:
         """Return the histogram bin of each log reading, which may lie outside 0 ... `count` - 1."""
@@ -116,8 +124,8 @@ class ReadingDensities:
 
         Arguments are those of `cost_readings`.
         """
-        totals, sums = histograms.sum(axis=1)[:, None], histograms @ self._kernel
-        others = np.maximum(sums - self._kernel[0, 0], 0.0)
+        totals, sums = histograms.sum(axis=1)[:, None], histograms @ self._kernel_matrix
+        others = np.maximum(sums - self._kernel[self.count - 1], 0.0)
         own = np.log((others + self.density) / (np.maximum(totals - 1.0, 0.0) + 1.0))
         new = np.log((sums + self.density) / (totals + 1.0))
         window = int(_MOST_NOISE / self.width)
