@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import socket
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal
 
 import click
 
-from plink.base.errors import WrongUseError
+from plink.base.errors import PlinkError, WrongUseError
 from plink.base.interrupts import limit_interrupts_to_waits
 from plink.base.lazy import lazy_imports
 from plink.base.request import option
@@ -348,7 +349,8 @@ def create(
     try:
         proofs.make_secret(target, made)
     except BaseException:
-        admin.delete_service(servers, secret, namespace, tls=files)
+        with suppress(PlinkError):
+            admin.delete_service(servers, secret, namespace, tls=files)
         raise
     _print_done(target, outputs.CreatedService(namespace, target), as_json=as_json)
     for hosts, server in zip(racks, servers, strict=False):

@@ -55,7 +55,7 @@ def create_service(
         The secret that its workers need.
 
     Raises:
-        HubError: a server cannot be reached or refuses; none has the service then.
+        HubError: a server cannot be reached or refuses; no other that can be has the service then.
         ProtocolError: a server has another secret.
     """
     _check_servers(servers)
@@ -97,7 +97,7 @@ def create_service_of_racks(
         The secret that its workers need.
 
     Raises:
-        HubError: a server cannot be reached or refuses; none has the service then.
+        HubError: a server cannot be reached or refuses; no other that can be has the service then.
         ProtocolError: a server has another secret.
         WrongUseError: servers are not alike, there are none, or `workers` is of other racks.
     """
@@ -132,6 +132,7 @@ def _make(creates: Sequence[tuple[str, Create]], secret: bytes, tls: Tls | None)
             _ask(server, secret, tls, create)
             made.append(server)
     except PlinkError:
+        # Why it failed is told, not that a server which has the service is lost meanwhile.
         with suppress(PlinkError):
             delete_service(made, secret, create.options.namespace, tls=tls)
         raise
@@ -139,7 +140,7 @@ def _make(creates: Sequence[tuple[str, Create]], secret: bytes, tls: Tls | None)
 
 def _check_servers(servers: Sequence[str]) -> None:
     if not servers:
-        raise WrongUseError("a service without servers")
+        raise WrongUseError("no server is given")
 
 
 def _cores(status: Status) -> list[int]:
@@ -227,6 +228,7 @@ def restore(
         HubError: a server cannot be reached or refuses.
         ProtocolError: a server has another secret.
     """
+    _check_servers(servers)
     for server in servers:
         _ask(server, secret, tls, Restore(namespace, snapshot))
 

@@ -249,13 +249,12 @@ class _Server:
         if kind not in {b"S", b"C"}:
             raise ValueError("no such request")
         if kind == b"S" or key not in self._values:
-            self._bytes += len(value)
-            if key in self._values:
-                self._bytes -= len(self._values[key])
-            else:
-                self._bytes += _ENTRY_BYTES
-            if self._bytes > _MOST_BYTES:
+            before = self._values.get(key)
+            total = self._bytes + len(value)
+            total += _ENTRY_BYTES if before is None else -len(before)
+            if total > _MOST_BYTES:
                 raise ValueError("the store is full")
+            self._bytes = total
             self._values[key] = value
             for waiter in self._waiters.pop(key, ()):
                 waiter.set_result(None)

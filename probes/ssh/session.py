@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 
@@ -44,11 +45,13 @@ class _SshProcess(remote.RemoteProcess):
         return self._stderr.last_line()
 
     def wait_for_exit(self, timeout_s: float) -> int | None:
+        end_s = time.monotonic() + timeout_s
         if not self._channel.status_event.wait(timeout_s):
             return None
         status = self._channel.recv_exit_status()
         # paramiko gives that status for a lost connection, too.
-        if status == -1 and _is_lost(self._channel.get_transport()):
+        left_s = max(0.0, end_s - time.monotonic())
+        if status == -1 and _is_lost(self._channel.get_transport(), left_s):
             raise HostError(self.host, remote.LOST)
         return status
 
@@ -101,7 +104,7 @@ class SshSession(remote.Session):
             raise HostError(self.host, f"the SSH server opens no channel ({error})") from None
 
 
-def _is_lost(transport: paramiko.Transport) -> bool:
+def _is_lost(transport: paramiko.Transport, limit_s: float = _LOSS_NOTICE_S) -> bool:
     """Return whether a channel that just ended did so because its connection was lost."""
-    transport.join(_LOSS_NOTICE_S)
+    transport.join(min(limit_s, _LOSS_NOTICE_S))
     return not transport.is_active()

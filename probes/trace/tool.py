@@ -130,8 +130,11 @@ class Workers(HostPrograms[protocol.WorkerMessage]):
 
     def explain_end(self, process: RemoteProcess) -> str:
         """Return why a trace worker has ended by itself: no Python, or its last error line."""
-        if process.wait_for_exit(_EXIT_WAIT_S) in _NO_PROGRAM:
-            return f"it has no {self._python}: name another remote Python"
+        try:
+            if process.wait_for_exit(_EXIT_WAIT_S) in _NO_PROGRAM:
+                return f"it has no {self._python}: name another remote Python"
+        except HostError as error:
+            return process.stderr_tail() or str(error)
         return process.stderr_tail() or "its trace worker ended"
 
     def end(self, index: int) -> None:

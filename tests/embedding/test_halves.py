@@ -67,7 +67,7 @@ def test_pairs_of_hosts_in_many_racks_are_not_lost_silently():
         if found.is_better_than_raw:
             raw = affinity(least, positions).accuracy
             lost.append(raw - affinity(found.distance, positions).accuracy)
-    assert np.mean(lost) < 0.01
+    assert np.mean(lost) < 0.02
     assert max(lost) < 0.15
 
 

@@ -6,7 +6,10 @@ import asyncio
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from plink.hub.service import ServiceOptions
+from plink.hub.serving.errors import ServiceError
 from plink.hub.serving.keeping import Keeping
 from plink.hub.serving.lanes import Lanes
 
@@ -63,3 +66,31 @@ def test_copies_of_an_iteration_that_not_all_lanes_could_copy_do_not_count() -> 
         return (await pieces)[0]
 
     assert asyncio.run(save()) == 6
+
+
+def test_a_snapshot_asked_for_before_the_last_one_is_taken_is_refused_and_then_made() -> None:
+    reported: list[tuple[int, int]] = []
+    loops: list[Any] = [OneLane(0, has_begun=False, reported=reported)]
+    lanes = Lanes(1, ServiceOptions("job", 2), loops, [[0]])
+    lanes._open, lanes._own, lanes._chunks = {0}, loops, {0: []}
+    keeping = Keeping("job", lanes)
+
+    async def save() -> None:
+        first = asyncio.ensure_future(keeping.pieces(6))
+        await asyncio.sleep(0)
+        loops[0].end(6)
+        keeping.copied(*reported[-1])
+        with pytest.raises(ServiceError):
+            await keeping.pieces(7)
+        assert (await first)[0] == 6
+        cancelled = asyncio.ensure_future(keeping.pieces(7))
+        await asyncio.sleep(0)
+        cancelled.cancel()
+        await asyncio.wait([cancelled])
+        last = asyncio.ensure_future(keeping.pieces(7))
+        await asyncio.sleep(0)
+        loops[0].end(7)
+        keeping.copied(*reported[-1])
+        await last
+
+    asyncio.run(save())

@@ -250,7 +250,10 @@ class Workers:
 
     def _reason_of_end(self, process: RemoteProcess) -> Message:
         tail = process.stderr_tail()
-        status = process.wait_for_exit(EXIT_LIMIT_S)
+        try:
+            status = process.wait_for_exit(EXIT_LIMIT_S)
+        except HostError as error:
+            return {"reason": tail or str(error)}
         if status == NOT_FOUND:
             hint = f"name the interpreter that has {self._wanted} with --python PATH"
             return {"reason": tail or "no such interpreter", "hint": hint}

@@ -46,10 +46,13 @@ class Keeping:
             raise ServiceError(*no_values(self._name))
         if self._saving is not None:
             raise ServiceError(f"service {self._name} is being saved already")
-        self._copy(iteration)
         saving = self._saving = asyncio.get_running_loop().create_future()
-        await saving
-        return self._lanes.take_pieces()
+        try:
+            self._copy(iteration)
+            await saving
+            return self._lanes.take_pieces()
+        finally:
+            self._saving = None
 
     def _copy(self, iteration: int | None) -> None:
         if iteration is not None:
@@ -63,16 +66,14 @@ class Keeping:
 
     def copied(self, lane: int, iteration: int) -> None:
         """Record that a lane has its copies, which ends the wait of `pieces` after the last."""
-        if self._lanes.is_copied(lane, iteration):
-            saving, self._saving = self._saving, None
-            if saving is not None and not saving.done():
-                saving.set_result(None)
+        is_over = self._lanes.is_copied(lane, iteration)
+        if is_over and self._saving is not None and not self._saving.done():
+            self._saving.set_result(None)
 
     def fail(self, why: str) -> None:
         """End the wait of `pieces` with an error, as the service has failed."""
-        saving, self._saving = self._saving, None
-        if saving is not None and not saving.done():
-            saving.set_exception(ServiceError(f"service {self._name} has failed: {why}"))
+        if self._saving is not None and not self._saving.done():
+            self._saving.set_exception(ServiceError(f"service {self._name} has failed: {why}"))
 
     def recall(self, iteration: int) -> Copies:
         """Return a copy of the state after an iteration, if all chunks are at its end.

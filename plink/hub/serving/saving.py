@@ -49,7 +49,8 @@ def read_snapshot(folder: str, name: str) -> Snapshot:
     try:
         files = list(Path(folder).iterdir())
     except OSError as error:
-        raise PlinkError(f"the server's folder {folder} cannot be read: {error.strerror}") from None
+        reason = error.strerror or error
+        raise PlinkError(f"the server's folder {folder} cannot be read: {reason}") from None
     paths = sorted(
         path
         for path in files

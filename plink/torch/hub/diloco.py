@@ -197,7 +197,7 @@ class DiLoCo:
         round_, fragment = divmod(number, self.schedule.fragments)
         # A worker that joins may contribute to some fragments only from the next round on.
         if round_ >= self._exchanges[fragment].iteration:
-            self._exchanges[fragment].send(keeps_values=self.schedule.overlap_steps > 0)
+            self._exchanges[fragment].send()
 
     def _take(self, number: int | None) -> None:
         if number is None:

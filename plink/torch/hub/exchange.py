@@ -28,7 +28,8 @@ class Exchange:
         self._hyper = hyper
         self._values = layout.views(worker.values)
         self._changes = layout.views(worker.gradients)
-        # What the worker had before an exchange that is under way overwrites it piece by piece.
+        # The hub's weights before an exchange that is under way, or failed in the middle: the new
+        # ones arrive in `_values` piece by piece.
         self._before: list[Tensor] | None = None
         self.is_under_way = False
         self.show()
@@ -48,13 +49,9 @@ class Exchange:
         self._layout.scatter(self._values if self._before is None else self._before)
 
     @torch.no_grad()
-    def send(self, *, keeps_values: bool = False) -> None:
-        """Push the change of the fragment's weights without waiting for new ones.
-
-        Args:
-            keeps_values: keep a copy of the hub's present weights, for `show` before `take`.
-        """
-        self._before = [value.clone() for value in self._values] if keeps_values else None
+    def send(self) -> None:
+        """Push the change of the fragment's weights without waiting for new ones."""
+        self._before = [value.clone() for value in self._values]
         for change, value, parameter in zip(
             self._changes, self._values, self._layout.parameters, strict=True
         ):
