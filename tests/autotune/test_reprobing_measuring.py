@@ -182,3 +182,23 @@ def test_hosts_have_moved_if_two_measurements_say_so(network: Network, is_slow_a
     done = again(network, 0.0)
     assert network.readings == []
     assert bool(done.found.moved) == is_slow_again
+
+
+@pytest.mark.parametrize("has_rates", [False, True])
+def test_a_second_measurement_is_left_out_only_for_what_links_carry(
+    network: Network, has_rates: bool
+) -> None:
+    """The first takes most of the time for which training is paused."""
+    if not has_rates:
+        network.before = replace(network.before, bandwidth=None, uplinks=None)
+    assert network.before.rtt is not None
+    network.readings = [slowed(network.before.rtt, [0, 1], 3.0), network.before.rtt]
+    lefts_s = [9.0, 9.0]
+
+    @contextlib.contextmanager
+    def quiet() -> Iterator[SecondsLeft]:
+        yield lambda: lefts_s.pop() if lefts_s else 3.0
+
+    done = measure_again(network.before, "c.json", ["h0", "h1"], SshOptions(), quiet)
+    assert len(network.readings) == has_rates
+    assert bool(done.found.moved) == has_rates

@@ -189,9 +189,10 @@ class _Remeasurement:
         )
 
     def _measure_rtt(self, reached: Reached, left_s: SecondsLeft) -> Regrouped:
-        """Measure round-trip times; twice if hosts seem to have moved, and there is time for it.
+        """Measure round-trip times, and once more if hosts seem to have moved.
 
-        Other work may make a host's round trips longer for the seconds that measuring takes.
+        Other work may make a host's round trips longer for the seconds that measuring takes. Once
+        is enough where too little of the pause would be left for measuring what links carry.
         """
         before = self._cluster.rtt
         if before is None or before.tool not in TOOLS:
@@ -209,7 +210,8 @@ class _Remeasurement:
         if np.isnan(measured_us).all():
             raise PlinkError("no pair of hosts could be measured")
         found = regroup_cluster(self._cluster, replace(after, rtt=rtt), measured_us)
-        if not found.moved or 2.0 * left_s() < began_left_s:
+        has_rates = self._cluster.bandwidth is not None or self._cluster.uplinks is not None
+        if not found.moved or (has_rates and 2.0 * left_s() < began_left_s):
             return found
         try:
             again = self._probe(self.request(before, blank), reached)
