@@ -1,4 +1,4 @@
-"""One rank's side of the agreement on which collectives run in which order."""
+"""Negotiation, on one rank, of the order in which all ranks run collectives by name."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class Pool:
 
     @property
     def tail(self) -> Tensor:
-        """One element for each parameter in pool order, (L,), right behind `flat` in memory."""
+        """Tensor (L,) right behind `flat` in memory: an element per parameter, in pool order."""
         return self._tail
 
     @property
