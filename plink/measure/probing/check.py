@@ -53,6 +53,7 @@ from plink.probes.uplinks.tool import (
 _LINK_DURATION_S = 1
 # Links that seem to have changed are measured again so often, and count only if they stay so.
 _LINK_CONFIRMATIONS = 2
+_UNCONFIRMED = "seemed changed, but could not be measured again"
 
 
 class RepeatedTransfers:
@@ -101,6 +102,7 @@ class RepeatedTransfers:
             now = self._measure_rates(transfers, rounds, duration_s, both=both)
             took_s = time.monotonic() - began_s
             judgement = drift_rates.judge_links(cluster.names, expected, now)
+            suspects = np.argwhere(judgement.changed).tolist()
             for number in range(_LINK_CONFIRMATIONS):
                 if not judgement.changed.any():
                     break
@@ -117,6 +119,11 @@ class RepeatedTransfers:
                 now[judgement.changed & np.isnan(rates)] = np.nan
                 now = judge.keep_nearer(expected, now, rates)
                 judgement = drift_rates.judge_links(cluster.names, expected, now)
+        seen = set(np.argwhere(judgement.compared).ravel().tolist())
+        names = cluster.names
+        self.failures += [
+            Failure(names[a], _UNCONFIRMED, names[b]) for a, b in suspects if not {a, b} <= seen
+        ]
         return judgement
 
     def uplinks(
@@ -150,9 +157,11 @@ class RepeatedTransfers:
         duration_s = options.group_duration_s
         with self._transfers(options, limit_s) as transfers:
             self._progress.stage("checking uplinks", len(ways))
+            began_s = time.monotonic()
             now = self._measure_exchanges(transfers, names, groups, turns, duration_s)
             changes = drift_rates.find_changed_uplinks(uplinks.uplinks, now, explained)
-            self._until_s = time.monotonic() + limit_s
+            now_s = time.monotonic()
+            self._until_s = now_s + max(limit_s, now_s - began_s)
             # Once is enough: uplinks carry many transfers at once, and so are the steadier ones.
             if changes:
                 self._progress.stage("checking uplinks again", len(changes))
@@ -160,6 +169,10 @@ class RepeatedTransfers:
                 again = self._measure_exchanges(transfers, names, groups, alone, duration_s)
                 # What could not be confirmed is not known.
                 doubtful = {(each.name, each.sends) for each in changes} - again.keys()
+                self.failures += [
+                    Failure(name, f"its uplink {_UNCONFIRMED}")
+                    for name in sorted({name for name, _ in doubtful})
+                ]
                 now = {way: rate for way, rate in now.items() if way not in doubtful}
                 now |= drift_rates.keep_nearer_uplinks(uplinks.uplinks, now, again)
                 changes = drift_rates.find_changed_uplinks(uplinks.uplinks, now, explained)
