@@ -10,7 +10,7 @@ from contextlib import suppress
 from msgspec.structs import replace
 
 from plink.base.errors import PlinkError, WrongUseError
-from plink.hub.calling import Control
+from plink.hub.calling import Control, PastIterationError
 from plink.hub.placement import Sites
 from plink.hub.service import ServiceOptions
 from plink.hub.session.handshake import NO_NAMESPACE
@@ -207,8 +207,7 @@ def checkpoint(
         errors = [future.exception() for future in saved]
         if not any(errors):
             return [future.result() for future in saved]
-        late = [error for error in errors if error is not None and "is past" in str(error)]
-        if len(late) < len([error for error in errors if error is not None]):
+        if not all(error is None or isinstance(error, PastIterationError) for error in errors):
             break
     raise next(error for error in errors if error is not None)
 

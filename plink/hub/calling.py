@@ -23,6 +23,10 @@ class HubError(PlinkError):
     """Error of a service that refuses, has failed or cannot be reached; it names the culprit."""
 
 
+class PastIterationError(HubError):
+    """Refusal because the iteration asked for is past; a later one may do."""
+
+
 class Control:
     """Authenticated control connection to one server.
 
@@ -81,7 +85,8 @@ class Control:
             raise _connection_error(self.peer, error) from None
         answer = from_json(self._messages.pop(0), SERVER)
         if isinstance(answer, Failure):
-            raise HubError(answer.sentence, answer.hint)
+            error = PastIterationError if answer.is_past else HubError
+            raise error(answer.sentence, answer.hint)
         return answer
 
     def close(self) -> None:

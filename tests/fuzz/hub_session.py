@@ -51,7 +51,7 @@ _HONEST: list[tuple[str, Message]] = [
     ("server", said.Numbers(b"abcdefgh")),
     ("server", said.Saved("job-4.snapshot", 4, _DIGEST, 123)),
     ("server", said.Status(_SITES, _ADDRESSES[0], (_SERVICE,))),
-    ("server", said.Failure("worker 3 is lost", "start it again", is_final=True)),
+    ("server", said.Failure("worker 3 is lost", "start it again", is_past=True)),
 ]
 _ODD: list[Any] = [
     *(None, True, -1, 0, 0.5, 1 << 31, 1 << 53, 1 << 70, 1e308, float("inf"), float("nan")),

@@ -48,7 +48,7 @@ SPOKEN: list[tuple[str, Message]] = [
     ("server", said.Numbers(b"abcdefgh")),
     ("server", said.Saved("job-4.snapshot", 4, DIGEST, 123)),
     ("server", said.Status(SITES, ("10.0.0.9:7100",), (SERVICE,))),
-    ("server", said.Failure("worker 3 is lost", "start it again", is_final=True)),
+    ("server", said.Failure("worker 3 is lost", "start it again", is_past=True)),
 ]  # fmt: skip
 
 JSON = st.recursive(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import queue
 import threading
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from hub.test_serving import HYPERS
 from plink.hub.admin import checkpoint, restore
 from plink.hub.calling import HubError
 from plink.hub.reference import Floats
+from plink.hub.session.messages import Saved
 
 ITEMS = MANIFEST.items
 
@@ -91,6 +93,51 @@ def test_a_snapshot_is_of_the_end_of_an_iteration_though_workers_go_on(
             worker.initialise(np.zeros(ITEMS, np.float32))
             assert worker.iteration == iteration + 1
             assert np.array_equal(worker.values, seen[iteration])
+
+
+def test_a_snapshot_of_an_iteration_that_is_passed_over_has_the_values_before_it(
+    tmp_path: Path,
+) -> None:
+    """The only worker leaves while another one is to begin two iterations later."""
+    options = {"on_loss": "shrink", "commit": "step"}
+    with service(1, ports=2, cores=2, snapshots=tmp_path, **options) as served:
+        leaving = served.worker()
+        leaving.initialise(np.zeros(ITEMS, np.float32))
+        leaving.gradients[:] = 1.0
+        leaving.push_pull(HYPERS["sgd"])
+        leaving.begin(HYPERS["sgd"])
+        leaving.push(0, 2)
+        with served.worker() as joining:
+            assert joining.iteration == 4
+            # Of two, one is refused, which shows that the other one is waiting.
+            asked: queue.Queue[list[Saved] | HubError] = queue.Queue()
+
+            def ask() -> None:
+                try:
+                    asked.put(checkpoint(served.addresses, ADMIN_SECRET, "job"))
+                except HubError as error:
+                    asked.put(error)
+
+            threads = Threads()
+            threads.begin(ask)
+            threads.begin(ask)
+            assert isinstance(asked.get(timeout=60.0), HubError)
+            leaving.push(2, 5)
+            leaving.wait()
+            expected = leaving.values.copy()
+            leaving.close()
+            saved = asked.get(timeout=60.0)
+            assert isinstance(saved, list)
+            assert {part.iteration for part in saved} == {3}
+            joining.initialise(np.zeros(ITEMS, np.float32))
+            assert np.array_equal(joining.values, expected)
+        threads.join()
+    with service(1, snapshots=tmp_path) as served:
+        restore(served.addresses, ADMIN_SECRET, "job", "job-3")
+        with served.worker() as worker:
+            worker.initialise(np.zeros(ITEMS, np.float32))
+            assert worker.iteration == 4
+            assert np.array_equal(worker.values, expected)
 
 
 def test_a_snapshot_that_is_not_there_or_of_other_servers_alone_is_refused(tmp_path: Path) -> None:

@@ -174,8 +174,10 @@ bool Lane::pass_over(std::uint32_t iteration) {
     // Then everybody has its values, or is being sent them.
     if (iteration_ == iteration) return true;
     figures_.iteration = iteration_ = iteration;
+    const bool is_copied = is_copying_ && distance(copy_.iteration, iteration) >= 0;
     for (Chunk& chunk : chunks_) {
         chunk.iteration = iteration;
+        if (is_copied) copy(chunk, steps_);
         for (const Seat& seat : seats_) {
             if (waits_for_values(seat.link)) send_value(*seat.link, chunk, iteration);
         }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from plink.base.errors import PlinkError
 from plink.hub.serving.callers import Control
+from plink.hub.serving.errors import failure_of
 from plink.hub.serving.meeting import meet
 from plink.hub.serving.member import Member
 from plink.hub.serving.recalled import Copies
@@ -15,7 +16,6 @@ from plink.hub.session.messages import (
     Create,
     Delete,
     Done,
-    Failure,
     Join,
     Leave,
     Load,
@@ -49,7 +49,7 @@ async def _administer(control: Control, registry: Registry) -> None:
         try:
             answer = await _execute(message, registry)
         except PlinkError as error:
-            answer = Failure(str(error), error.hint)
+            answer = failure_of(error)
         await control.send(answer)
 
 
@@ -78,7 +78,7 @@ async def _serve(control: Control, registry: Registry, tenant: Tenant) -> None:
             try:
                 answer = await worker.answer(message)
             except PlinkError as error:
-                answer = Failure(str(error), error.hint, tenant.failure is not None)
+                answer = failure_of(error)
             await control.send(answer)
     except ProtocolError as error:
         why = str(error)

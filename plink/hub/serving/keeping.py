@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from plink.hub.serving.errors import ServiceError
+from plink.hub.serving.errors import PastIterationError, ServiceError
 from plink.hub.serving.lanes import Lanes
 from plink.hub.serving.recalled import Copies
 from plink.hub.session.messages import Load
@@ -40,7 +40,8 @@ class Keeping:
             iteration: None for the earliest that is possible.
 
         Raises:
-            ServiceError: it is past that iteration, has no values, or has failed meanwhile.
+            PastIterationError: the service is past that iteration.
+            ServiceError: it has no values, is being saved already, or has failed meanwhile.
         """
         if not self._lanes.has_values:
             raise ServiceError(*no_values(self._name))
@@ -57,7 +58,7 @@ class Keeping:
     def _copy(self, iteration: int | None) -> None:
         if iteration is not None:
             if not self._lanes.copy_at(iteration):
-                raise ServiceError(f"service {self._name} is past iteration {iteration}")
+                raise PastIterationError(f"service {self._name} is past iteration {iteration}")
             return
         for ahead in range(_MOST_AHEAD):
             if self._lanes.copy_at(self._lanes.iteration + ahead):

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from plink.base.errors import PlinkError
 from plink.hub.serving.callers import Control
+from plink.hub.serving.errors import failure_of
 from plink.hub.serving.registry import Registry
 from plink.hub.serving.tenant import Tenant
-from plink.hub.session.messages import Done, Failure, Lead, Listen, Message, Order, PeerReady
+from plink.hub.session.messages import Done, Lead, Listen, Message, Order, PeerReady
 from plink.transport.frames import ProtocolError
 
 
@@ -41,7 +42,7 @@ async def meet(control: Control, registry: Registry) -> None:
         except PlinkError as error:
             if not isinstance(message, Order):
                 tenant = None
-            answer = Failure(str(error), error.hint)
+            answer = failure_of(error)
         await control.send(answer)
     if tenant is not None:
         tenant.fail(f"the server {who} is lost: it closed the connection")

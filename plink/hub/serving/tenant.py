@@ -263,7 +263,8 @@ class Tenant:
             iteration: None for the earliest that is possible.
 
         Raises:
-            ServiceError: it is past that iteration, or has no values.
+            PastIterationError: the service is past that iteration.
+            ServiceError: it has no values, is being saved already, or has failed meanwhile.
         """
         manifest, create = self._known_manifest(), self._create
         done, hypers, pieces = await self.keeping.pieces(iteration)

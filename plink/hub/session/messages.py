@@ -382,17 +382,17 @@ class Status(Message, frozen=True):
 
 
 class Failure(Message, frozen=True):
-    """Failure of a request, or of the service.
+    """Failure of a request.
 
     Attributes:
         sentence: what went wrong, for people
         hint: what they can do; null if nothing
-        is_final: whether the service has failed, and not only what was asked for
+        is_past: whether the iteration asked for is past, and a later one may do
     """
 
     sentence: Text
     hint: Text | None = None
-    is_final: bool = False
+    is_past: bool = False
 
 
 # What each role may send.
