@@ -184,9 +184,9 @@ class ExpectedTimes:
         self, table: PeerTable, hosts: Sequence[int], *, is_free: bool = False
     ) -> float:
         """Return the predicted seconds of a pipelined collective; `is_free`: without overhead."""
-        waits_s = TableTimer(table, scale_rates(self.network, math.inf)).time_s(list(hosts))
+        timer = TableTimer(table, scale_rates(self.network, math.inf))
         begun_s = 0.0 if is_free else self.software_costs.overhead_s * len(table.rounds)
-        return self.links.carried_s(table, hosts) + waits_s + begun_s
+        return self.links.carried_s(timer.loads, hosts) + timer.time_s(list(hosts)) + begun_s
 
     def estimate(
         self,

@@ -27,12 +27,13 @@ from plink.formats.clients import (
 from plink.formats.cluster import Cluster
 from plink.optimize.expected import ExpectedTimes
 from plink.optimize.plans.forecasting import predict_plan_s
-from plink.optimize.plans.traffic import Demand, Traffic, build_traffic
+from plink.optimize.plans.traffic import Demand, build_routes_timer, build_traffic
 from plink.plans.forest import Forest
 from plink.plans.names import ALL_REDUCE
 from plink.solvers.collectives.registry import find
 from plink.solvers.collectives.steps import PeerTable
 from plink.solvers.contention.flows import FlowClock, SoftwareCosts
+from plink.solvers.forests.time import RoutesTimer
 
 with lazy_imports():
     from scipy import optimize
@@ -224,10 +225,11 @@ class _FitSearch:
         knows_burst = cluster.links is not None and cluster.links.burst_bytes > 0
         self._names += [] if knows_burst else ["burst_bytes"]
 
-    def _build_model(self, client: str, reading: Reading) -> FlowClock | PeerTable | Traffic:
+    def _build_model(self, client: str, reading: Reading) -> FlowClock | PeerTable | RoutesTimer:
         sample = reading.sample
         if reading.forest is not None:
-            return build_traffic(Demand(ALL_REDUCE, sample.size_bytes), reading.forest)
+            traffic = build_traffic(Demand(ALL_REDUCE, sample.size_bytes), reading.forest)
+            return build_routes_timer(traffic, reading.hosts, self._first.network)
         algorithm = find(f"{client}-{sample.algorithm}")
         table = algorithm.table(len(reading.hosts), sample.size_bytes)
         if table.is_pipelined:

@@ -22,7 +22,7 @@ import numpy.typing as npt
 from plink.solvers import _native
 from plink.solvers.collectives.steps import PeerTable
 from plink.solvers.contention.network import Network
-from plink.solvers.contention.stages import distinct_rounds, split
+from plink.solvers.contention.stages import Stages, distinct_rounds
 
 # What a link with something in its bucket carries: more than a host sends.
 PEAK_BYTES_S = 1.25e9
@@ -92,9 +92,13 @@ class SharedLinks:
                         crossed.append(base + side * trunks + above[side])
         return tuple(link for link in crossed if self.rate_bytes_s[link] < float("inf"))
 
-    def carried_s(self, table: PeerTable, order: Sequence[int]) -> float:
-        """Return the seconds that the busiest link needs for all of a collective's bytes."""
-        loads, _ = split(table)
+    def carried_s(self, loads: Stages, order: Sequence[int]) -> float:
+        """Return the seconds that the busiest link needs for all of a collective's bytes.
+
+        Args:
+            loads: stages of flows that load links (`plink.solvers.contention.stages.split`).
+            order: (R,) the host of each rank.
+        """
         sizes_bytes = loads.sizes_bytes * np.repeat(loads.counts, np.diff(loads.starts))
         total = np.zeros(len(self.rate_bytes_s))
         ends = loads.sources.tolist(), loads.destinations.tolist(), sizes_bytes.tolist()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from functools import cached_property
 
@@ -43,6 +44,13 @@ class TableTimer:
         if position_of is not None:
             self.positions = int(position_of.max()) + 1
             self.loads, self.waits = over_positions(self.loads, self.waits, position_of)
+
+    def on(self, network: Network) -> TableTimer:
+        """Return a timer of the same table on another network of as many hosts."""
+        other = copy.copy(self)
+        other.network = network
+        vars(other).pop("_native", None)
+        return other
 
     @cached_property
     def _native(self) -> _native.ContentionClock:

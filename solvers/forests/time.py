@@ -12,6 +12,7 @@ from plink.solvers.collectives.steps import PeerTable, Round
 from plink.solvers.collectives.trees import tree_table
 from plink.solvers.contention.flows import FlowClock, SoftwareCosts, shared_links
 from plink.solvers.contention.network import Network
+from plink.solvers.contention.stages import Stages, split
 from plink.solvers.contention.time import TableTimer
 from plink.solvers.forests.trees import (
     Floats,
@@ -38,14 +39,8 @@ MOST_SHARED_FLOWS = 4096
 MESSAGE_S = 5e-6
 
 
-def routes_s(
-    routes: Routes,
-    host_of: Sequence[int] | Indices,
-    network: Network,
-    size_bytes: float,
-    chunks_bytes: Floats,
-) -> float:
-    """Return the predicted seconds of a collective along all routes of a forest at once.
+class RoutesTimer:
+    """Predictor of the seconds of a collective along all routes of a forest at once.
 
     The sum of five. All chunks are under way together, so that the link that takes longest for all
     bytes that cross it decides. Flows share links evenly, though not all of them have as much to
@@ -63,18 +58,60 @@ def routes_s(
         network: the hosts and links.
         size_bytes: size of all routes together, in bytes.
         chunks_bytes: (R,) the size of a chunk on each route.
-
-    Raises:
-        ValueError: not a host for each rank.
     """
-    hosts = np.asarray(host_of, dtype=np.intp)
-    carried_s = TableTimer(tree_table(*routes, size_bytes), network).time_s(hosts)
-    up, down = routes.reduce_parents.astype(np.intp), routes.broadcast_parents.astype(np.intp)
-    handled_s = MESSAGE_S * int(messages_on_the_way(up, down).max())
-    shared_s = sharing_s(routes, hosts, network, size_bytes)
-    return (
-        carried_s + shared_s + handled_s + fill_s(routes, hosts, network, size_bytes, chunks_bytes)
-    )
+
+    def __init__(
+        self,
+        routes: Routes,
+        host_of: Sequence[int] | Indices,
+        network: Network,
+        size_bytes: float,
+        chunks_bytes: Floats,
+    ) -> None:
+        self._routes = routes
+        self._hosts = np.asarray(host_of, dtype=np.intp)
+        self._size_bytes = size_bytes
+        self._chunks_bytes = chunks_bytes
+        self._up = routes.reduce_parents.astype(np.intp)
+        self._down = routes.broadcast_parents.astype(np.intp)
+        self._timer = TableTimer(tree_table(*routes, size_bytes), network)
+        self.messages = int(messages_on_the_way(self._up, self._down).max())
+        """Number of messages that follow one another on the longest path."""
+
+    @property
+    def loads(self) -> Stages:
+        """Stages of flows that load links."""
+        return self._timer.loads
+
+    def time_s(self, network: Network | None = None) -> float:
+        """Return the predicted seconds, on another network of the same hosts where one is given.
+
+        Raises:
+            ValueError: not a host for each rank.
+        """
+        timer = self._timer if network is None else self._timer.on(network)
+        shared_s = sharing_s(self._routes, self._hosts, timer.network, self._size_bytes)
+        handled_s = MESSAGE_S * self.messages
+        return timer.time_s(self._hosts) + shared_s + handled_s + self.fill_s(timer.network)
+
+    def fill_s(self, network: Network) -> float:
+        """Return the seconds that a pipeline takes to fill.
+
+        That is a chunk's way less the time of the busiest link.
+        """
+        if not self._size_bytes:
+            return 0.0
+        chunks_bytes, up, down = self._chunks_bytes, self._up, self._down
+        up_s, down_s = (
+            _edge_s(each, self._hosts, network, chunks_bytes[:, None]) for each in (up, down)
+        )
+        way_s = float(seconds_on_the_way(up, up_s, down, down_s).max())
+        silent = replace(network, latency_s=np.zeros_like(network.latency_s))
+        busiest_s = self._timer.on(silent).time_s(self._hosts)
+        chunks_of_route = max(
+            1.0, float((self._routes.weights * self._size_bytes / chunks_bytes).mean())
+        )
+        return max(0.0, way_s - busiest_s / chunks_of_route)
 
 
 def direct_s(between_bytes: Floats, host_of: Sequence[int] | Indices, network: Network) -> float:
@@ -121,25 +158,7 @@ def lost_s(flows: Floats, network: Network) -> float:
     links, hosts = shared_links(network), range(network.hosts)
     no_latency_s = np.zeros_like(network.latency_s)
     shared_s = FlowClock(table, hosts, no_latency_s, links).time_s(SoftwareCosts())
-    return max(0.0, shared_s - links.carried_s(table, hosts))
-
-
-def fill_s(
-    routes: Routes, host_of: Indices, network: Network, size_bytes: float, chunks_bytes: Floats
-) -> float:
-    """Return the seconds that a pipeline takes to fill: a chunk's way less the busiest link's time.
-
-    Arguments as for `routes_s`.
-    """
-    if not size_bytes:
-        return 0.0
-    up, down = routes.reduce_parents.astype(np.intp), routes.broadcast_parents.astype(np.intp)
-    up_s, down_s = (_edge_s(each, host_of, network, chunks_bytes[:, None]) for each in (up, down))
-    way_s = float(seconds_on_the_way(up, up_s, down, down_s).max())
-    silent = replace(network, latency_s=np.zeros_like(network.latency_s))
-    busiest_s = TableTimer(tree_table(*routes, size_bytes), silent).time_s(host_of)
-    chunks_of_route = max(1.0, float((routes.weights * size_bytes / chunks_bytes).mean()))
-    return max(0.0, way_s - busiest_s / chunks_of_route)
+    return max(0.0, shared_s - links.carried_s(split(table)[0], hosts))
 
 
 def chunk_bytes(size_bytes: float, routes: int) -> float:

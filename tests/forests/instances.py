@@ -7,7 +7,7 @@ import numpy as np
 from plink.plans.forest import Forest, make_forest
 from plink.plans.measures import bytes_between
 from plink.solvers.contention.network import Network, make_network
-from plink.solvers.forests.time import chunk_bytes, deal_chunks, routes_s
+from plink.solvers.forests.time import RoutesTimer, chunk_bytes, deal_chunks
 from plink.solvers.forests.trees import Routes
 
 
@@ -48,4 +48,5 @@ def time_s(forest, host_of, network: Network, size_bytes: float) -> float:
     """The time of one allreduce along a forest whose rank r is on host `host_of[r]`."""
     used = deal_chunks(forest, size_bytes)
     chunk = min(chunk_bytes(size_bytes, len(used.weights)), size_bytes)
-    return routes_s(used, host_of, network, size_bytes, np.full(len(used.weights), chunk))
+    chunks = np.full(len(used.weights), chunk)
+    return RoutesTimer(used, host_of, network, size_bytes, chunks).time_s()

@@ -20,9 +20,9 @@ from plink.solvers.forests.lower_bound import allreduce_exchange, lower_bound_s
 from plink.solvers.forests.time import (
     LEAST_CHUNK_BYTES,
     MESSAGE_S,
+    RoutesTimer,
     chunk_bytes,
     deal_chunks,
-    fill_s,
     sharing_s,
 )
 from plink.solvers.forests.trees import (
@@ -45,7 +45,7 @@ def time_of(routes: Routes, network) -> float:
 
 def fill_of(routes: Routes, hosts, network, size: float) -> float:
     chunks = np.full(len(routes.weights), chunk_bytes(size, len(routes.weights)))
-    return fill_s(routes, hosts, network, size, chunks)
+    return RoutesTimer(routes, hosts, network, size, chunks).fill_s(network)
 
 
 def handled_s(routes: Routes) -> float:

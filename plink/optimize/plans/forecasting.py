@@ -19,17 +19,17 @@ from plink.optimize.plans.servers import members_network
 from plink.optimize.plans.traffic import (
     Demand,
     Traffic,
+    build_routes_timer,
     build_traffic,
     compute_least_exchange,
     measure_traffic,
     traffic_time_s,
 )
 from plink.plans.names import ALL_REDUCE, COLLECTIVES
-from plink.solvers.collectives.trees import tree_table
 from plink.solvers.contention.flows import shared_links
 from plink.solvers.contention.network import scale_rates
 from plink.solvers.forests.lower_bound import lower_bound_s
-from plink.solvers.forests.trees import messages_on_the_way
+from plink.solvers.forests.time import RoutesTimer
 
 
 def locate_ranks(plan: Plan, cluster: Cluster, source: str) -> list[int]:
@@ -66,34 +66,21 @@ def predict_plan_time(
     times: ExpectedTimes, traffic: Traffic, size_bytes: int, hosts: Sequence[int]
 ) -> Expected:
     """Predict the seconds of one collective call along a plan, rank r on host `hosts[r]`."""
-    free_s, whole_s = predict_plan_s(times, traffic, hosts)
-    rounds = _count_messages(traffic)
-    return times.estimate([whole_s], free_s, size_bytes, hosts, rounds=rounds)
+    timer = build_routes_timer(traffic, hosts, times.network)
+    free_s, whole_s = predict_plan_s(times, timer, hosts)
+    return times.estimate([whole_s], free_s, size_bytes, hosts, rounds=timer.messages)
 
 
 def predict_plan_s(
-    times: ExpectedTimes, traffic: Traffic, hosts: Sequence[int]
+    times: ExpectedTimes, timer: RoutesTimer, hosts: Sequence[int]
 ) -> tuple[float, float]:
     """Return the seconds of a call along a plan, without and with the software's overhead."""
     share = times.fit.flow_share.value
-    free_s = traffic_time_s(traffic, hosts, scale_rates(times.network, share))
-    if traffic.routes is not None:
-        table = tree_table(*traffic.routes, traffic.size_bytes)
-        # What buckets save, and what rows' links cost.
-        plain = shared_links(times.network, flow_share=share)
-        free_s += times.links.carried_s(table, hosts) - plain.carried_s(table, hosts)
-    return free_s, free_s + times.fit.overhead_us.value * 1e-6 * _count_messages(traffic)
-
-
-def _count_messages(traffic: Traffic) -> int:
-    """Return how many messages follow one another on the longest path of a collective."""
-    if traffic.routes is None:
-        return 1
-    up, down = (
-        parents.astype(np.intp)
-        for parents in (traffic.routes.reduce_parents, traffic.routes.broadcast_parents)
-    )
-    return int(messages_on_the_way(up, down).max())
+    # What buckets save, and what rows' links cost.
+    plain = shared_links(times.network, flow_share=share)
+    saved_s = plain.carried_s(timer.loads, hosts) - times.links.carried_s(timer.loads, hosts)
+    free_s = timer.time_s(scale_rates(times.network, share)) - saved_s
+    return free_s, free_s + times.fit.overhead_us.value * 1e-6 * timer.messages
 
 
 class CollectiveRow(Output, frozen=True):

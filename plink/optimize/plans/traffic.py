@@ -31,7 +31,7 @@ from plink.plans.names import (
 from plink.plans.rooted import find_roots, reroot_routes, select_rooted
 from plink.solvers.contention.network import Network
 from plink.solvers.forests.lower_bound import ExchangedBytes, LeastExchange, allreduce_exchange
-from plink.solvers.forests.time import chunk_bytes, deal_chunks, direct_s, routes_s
+from plink.solvers.forests.time import RoutesTimer, chunk_bytes, deal_chunks, direct_s
 from plink.solvers.forests.trees import Routes, make_routes
 
 Floats = npt.NDArray[np.float64]
@@ -176,8 +176,8 @@ def build_traffic(demand: Demand, forest: Forest) -> Traffic:
 
 def traffic_time_s(traffic: Traffic, host_of: Sequence[int] | Indices, network: Network) -> float:
     """Predict the seconds of a call with this traffic, rank r on host `host_of[r]`."""
-    if traffic.routes is not None and traffic.chunks_bytes is not None:
-        return routes_s(traffic.routes, host_of, network, traffic.size_bytes, traffic.chunks_bytes)
+    if traffic.routes is not None:
+        return build_routes_timer(traffic, host_of, network).time_s()
     if traffic.direct_bytes is None or not traffic.direct_bytes.any():
         return 0.0
     hosts = np.asarray(host_of, dtype=np.intp)
@@ -186,6 +186,20 @@ def traffic_time_s(traffic: Traffic, host_of: Sequence[int] | Indices, network: 
         source, destination = np.nonzero(traffic.direct_bytes)
         seconds += float(network.latency_s[hosts[destination], hosts[source]].max())
     return seconds
+
+
+def build_routes_timer(
+    traffic: Traffic, host_of: Sequence[int] | Indices, network: Network
+) -> RoutesTimer:
+    """Build the predictor of a call whose messages go along routes.
+
+    Raises:
+        ValueError: they do not, or there is not a host for each rank.
+    """
+    if traffic.routes is None or traffic.chunks_bytes is None:
+        raise ValueError("the traffic goes straight between ranks, expected routes")
+    size_bytes, chunks_bytes = traffic.size_bytes, traffic.chunks_bytes
+    return RoutesTimer(traffic.routes, host_of, network, size_bytes, chunks_bytes)
 
 
 def traffic_bytes(traffic: Traffic) -> Floats:
