@@ -66,7 +66,7 @@ _PAUSE_S = 0.1
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
     require_slurm()
-    with lab_cluster(racks=2, hosts=3) as standing:
+    with lab_cluster(racks=2, hosts=3, hops=16) as standing:
         yield standing
 
 

@@ -51,7 +51,7 @@ int main(int count, char **words) {
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
-    with lab_cluster(racks=2, hosts=2) as standing:
+    with lab_cluster(racks=2, hosts=2, hops=16) as standing:
         yield standing
 
 

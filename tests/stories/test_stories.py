@@ -28,7 +28,7 @@ TIMEOUT_S = 120
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
-    with lab_cluster(racks=2, hosts=3) as standing:
+    with lab_cluster(racks=2, hosts=3, hops=16) as standing:
         yield standing
 
 

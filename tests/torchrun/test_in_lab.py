@@ -27,7 +27,7 @@ WITHIN_S = 100.0
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
-    with lab_cluster(racks=2, hosts=2, hops=4, reached_from_here=False) as standing:
+    with lab_cluster(racks=2, hosts=2, hops=16, reached_from_here=False) as standing:
         yield standing
 
 
