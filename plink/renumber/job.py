@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 # The others wait for a measurement that long: connecting, measuring, waiting for who was lost.
 _MEASURING_S = 90.0
 # Seconds in which a process that measured says that it is back, after the measurement is over.
-_BACK_S = 5.0
+_BACK_S = 15.0
 # Seconds for ranks to come of which rank 0 does not know.
 _UNCOUNTED_S = 10.0
 

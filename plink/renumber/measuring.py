@@ -52,7 +52,7 @@ _ROUNDS = 32
 _FEW_ROUNDS = 24
 _CHECK_PARTNERS = 3
 # Seconds of silence after which a host counts as lost.
-_SILENT_S = 2.0
+_SILENT_S = 5.0
 _MOST_NAMED = 16
 _KEPT = "what was measured earlier"
 

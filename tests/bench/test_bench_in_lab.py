@@ -120,7 +120,7 @@ def carrying(lab: Lab) -> set[tuple[int, str, int]]:
 def endless(client: str, cluster: Path, orders: str | None) -> Sequence[object]:
     """Launches that last until a test has looked, on a busy machine too."""
     named = () if orders is None else ("--orders", orders)
-    launches = ("--size", SIZE_BYTES, "--repetitions", 600, "--rounds", 1000, "--timeout", 3)
+    launches = ("--size", SIZE_BYTES, "--repetitions", 600, "--rounds", 1000, "--timeout", 10)
     return (cluster, "--client", client, *named, *launches)
 
 

@@ -30,7 +30,7 @@ from plink.probes.errors import HostError
 from plink.probes.reach import Outgoing
 
 _LAUNCH_MARGIN_S = 60.0
-_ANSWER_LIMIT_S = 5.0
+_ANSWER_LIMIT_S = 15.0
 _ALARM_MARGIN_S = 10.0
 
 
