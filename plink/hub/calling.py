@@ -85,8 +85,8 @@ class Control:
             raise _connection_error(self.peer, error) from None
         answer = from_json(self._messages.pop(0), SERVER)
         if isinstance(answer, Failure):
-            error = PastIterationError if answer.is_past else HubError
-            raise error(answer.sentence, answer.hint)
+            kind = PastIterationError if answer.is_past else HubError
+            raise kind(answer.sentence, answer.hint)
         return answer
 
     def close(self) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import socket
 import threading
-import time
 import urllib.request
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -17,9 +16,12 @@ from prometheus_client import CollectorRegistry
 
 from autotune.serving import HOST, SECRET, TIMEOUT_S, serving, switching
 from autotune.test_server import RANKS, Rank, admitted, ranks
+from plink.autotune.daemon import server as daemon_server
 from plink.autotune.daemon.metrics import JobCollector
 from plink.autotune.daemon.server import Served, Server
 from plink.autotune.protocol.handshake import GREETING_BYTES, greeting
+from plink.transport import folding
+from plink.transport import scraping as metrics_server
 from plink.transport.door import Caller, Door, source_of
 from plink.transport.proofs import NONCE_BYTES
 from plink.transport.scraping import Scraping
@@ -27,8 +29,15 @@ from support.floods import flood, silent
 
 pytestmark = pytest.mark.timing
 
-# Until a rank is in: before strangers' own time is up.
-LIMIT_S = 8.0
+NEVER_S = 1e6
+
+
+@pytest.fixture
+def endless_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only because the door dismisses strangers is a rank let in, not because their time is up."""
+    monkeypatch.setattr(daemon_server, "_HANDSHAKE_TIMEOUT_S", NEVER_S)
+    monkeypatch.setattr(metrics_server, "_TIMEOUT_S", NEVER_S)
+    monkeypatch.setattr(folding, "FOLD_S", NEVER_S)
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.booleans())), st.integers(1, 10))
@@ -85,6 +94,7 @@ def greeted(connection: socket.socket) -> None:
     connection.sendall(greeting("job", b"n" * NONCE_BYTES))
 
 
+@pytest.mark.usefixtures("endless_patience")
 @pytest.mark.parametrize("say", [silent, slow, wrong, greeted])
 def test_a_rank_gets_in_past_a_flood(say: Callable[[socket.socket], None]) -> None:
     said: list[str] = []
@@ -92,11 +102,9 @@ def test_a_rank_gets_in_past_a_flood(say: Callable[[socket.socket], None]) -> No
     jobs = {"job": Served(switching(RANKS), SECRET)}
     with serving(jobs, said, begin=servers.append) as port:
         with flood(port, say):
-            begun = time.monotonic()
             rank = Rank(0, port)
             try:
                 rank.joins.get(timeout=TIMEOUT_S)
-                assert time.monotonic() - begun < LIMIT_S
             finally:
                 rank.close()
             assert servers[0].dropped >= servers[0].mute > 0
@@ -107,6 +115,7 @@ def test_a_rank_gets_in_past_a_flood(say: Callable[[socket.socket], None]) -> No
     assert any("more connections from 127.0.0.2 dropped; the last: " in line for line in said)
 
 
+@pytest.mark.usefixtures("endless_patience")
 def test_a_rank_gets_in_past_as_many_idle_ones_as_may_wait() -> None:
     said: list[str] = []
     with (
@@ -115,9 +124,8 @@ def test_a_rank_gets_in_past_as_many_idle_ones_as_may_wait() -> None:
     ):
         for _ in range(300):
             stack.enter_context(socket.create_connection((HOST, port), TIMEOUT_S))
-        begun = time.monotonic()
         with ranks(port):
-            assert time.monotonic() - begun < LIMIT_S
+            pass
     assert len(said) <= 2
 
 
@@ -160,14 +168,13 @@ def begun_request(connection: socket.socket) -> None:
     connection.sendall(b"GET /metrics HTTP/1.1\r\nHost:")
 
 
+@pytest.mark.usefixtures("endless_patience")
 @pytest.mark.parametrize("say", [silent, begun_request])
 def test_metrics_are_served_past_a_flood(say: Callable[[socket.socket], None]) -> None:
     with scraping() as port:
         threads = threading.active_count()
         with flood(port, say):
-            begun = time.monotonic()
             assert 'plink_autotune_ranks{job="job"} 2.0' in scraped(port)
-            assert time.monotonic() - begun < LIMIT_S
             assert threading.active_count() == threads
 
 

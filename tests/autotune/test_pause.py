@@ -57,7 +57,7 @@ def test_the_time_counts_from_when_a_rank_is_paused() -> None:
     looks = itertools.count()
     pause = Pause(lambda: next(looks) >= 5, lambda _: said_s.append(time.monotonic()))
     # Long beside what five looks take on a busy machine.
-    plan = plan_of(3, 0.5)
+    plan = plan_of(3, 3.0)
     pause.ask(plan)
     pause.at_point(plan)
     assert time.monotonic() - said_s[0] >= plan.pause_s

@@ -17,6 +17,7 @@ from plink.autotune.daemon.server import Served
 from plink.autotune.ranks.rank import TunedRank
 from plink.base.errors import WrongUseError
 from plink.engine import Engine, Forest, Prepared
+from support.running import wait_for
 
 RANKS = 2
 SIZES = (3000, 1000)
@@ -76,7 +77,7 @@ def test_what_one_rank_cannot_use_no_rank_takes(caplog: pytest.LogCaptureFixture
             for _ in range(20):
                 iterate(engines, ranks)
             assert [rank.plan_number for rank in ranks] == [0, 0]
-            assert SENTENCE in caplog.text
+            wait_for(lambda: SENTENCE in caplog.text)
             # It calls again, and is given the plan again.
             engines[1].refuses = False
             while not ranks[0].plan_number:

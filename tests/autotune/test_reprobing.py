@@ -58,16 +58,23 @@ class Rack:
     def __init__(self, plan: Plan | None) -> None:
         self._plan = plan
         self.iterations: list[int] = []
+        self.is_watching = threading.Event()
         self.hosts: Sequence[str] = ()
         self.seen: list[list[int]] = []
         self.paused_s = 0.0
         self.has_begun = threading.Event()
         self.may_end = threading.Event()
 
+    def watch(self, iterations: list[int]) -> None:
+        """From here on it sees how far ranks are."""
+        self.iterations = iterations
+        self.is_watching.set()
+
     def probe(self, plan: Plan, _: object, hosts: Sequence[str], quiesce: Quiesce) -> Probed:
         self.hosts = hosts
         with quiesce() as left_s:
             self.paused_s = left_s()
+            assert self.is_watching.wait(TIMEOUT_S)
             self.seen.append(list(self.iterations))
             self.has_begun.set()
             assert self.may_end.wait(TIMEOUT_S)
@@ -100,7 +107,7 @@ def test_training_holds_still_and_goes_on_with_the_new_plan() -> None:
         serving({"job": Served(job, SECRET)}, said, begin=begin) as port,
         training(job.plan.forest, port) as state,
     ):
-        rack.iterations = state.iterations
+        rack.watch(state.iterations)
         assert rack.has_begun.wait(TIMEOUT_S), events(job)
         time.sleep(0.1)
         rack.may_end.set()
@@ -127,7 +134,7 @@ def test_ranks_go_on_when_the_daemon_dies_while_they_are_paused() -> None:
     daemon = contextlib.ExitStack()
     port = daemon.enter_context(serving({"job": Served(job, SECRET)}, [], begin=begin))
     with daemon, training(job.plan.forest, port) as state:
-        rack.iterations = state.iterations
+        rack.watch(state.iterations)
         assert rack.has_begun.wait(TIMEOUT_S), events(job)
         held, began_s = max(state.iterations), time.monotonic()
         daemon.close()
