@@ -21,6 +21,7 @@ from plink.hub.hyper import Hyper
 from plink.hub.reference import Floats
 from plink.hub.service import ServiceOptions
 from plink.hub.worker import Worker
+from support.running import wait_for
 from support.seeds import with_seeds
 
 ITEMS = MANIFEST.items
@@ -144,6 +145,13 @@ def test_killed_processes_of_workers_leave_all_servers_with_the_same_sets(
             victim.end()
             workers += stack.enter_context(running([task]))
             assert workers[-1].hear()["event"] == "running"
+
+        def iteration() -> int:
+            return server_status(addresses[0], ADMIN_SECRET).services[0].iteration
+
+        # Whoever joins contributes two iterations later.
+        joined = iteration()
+        wait_for(lambda: iteration() > joined + 4)
         (tmp_path / "end").touch()
         ends = [worker.hear() for worker in workers]
     assert {end["event"] for end in ends} == {"done"}
