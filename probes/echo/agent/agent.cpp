@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
+#include <utility>
 
 #include "privileges.hpp"
 
@@ -40,6 +41,22 @@ class Resend {
   private:
     int64_t due_ns_ = 0;
     int64_t interval_ns_ = kFirstResend;
+};
+
+// How long nothing was heard while this process listened. Every wait ends by `kLongestResend`: what
+// goes beyond, the process itself was paused, or had no processor.
+class Silence {
+  public:
+    void heard() { since_ns_ = looked_ns_ = now_ns(); }
+    bool is_over(int64_t limit_ns) {
+        int64_t looked_ns = std::exchange(looked_ns_, now_ns());
+        since_ns_ += std::max<int64_t>(0, looked_ns_ - looked_ns - kLongestResend);
+        return looked_ns_ - since_ns_ >= limit_ns;
+    }
+
+  private:
+    int64_t since_ns_ = now_ns();
+    int64_t looked_ns_ = since_ns_;
 };
 
 // The smallest sample that at least `percentile` per cent of all samples do not exceed (nearest
@@ -103,16 +120,16 @@ Agent::Meeting Agent::greet(const Pair& pair) {
     const Message call = leads(pair) ? Message::hello : Message::knock;
     const Message welcome = leads(pair) ? Message::ready : Message::hello;
     Resend resend;
-    int64_t heard_ns = now_ns();
+    Silence silence;
     Packet packet;
-    while (now_ns() - heard_ns < patience_ns(pair)) {
+    while (!silence.is_over(patience_ns(pair))) {
         if (is_gone(pair)) return Meeting::gone;
         if (resend.is_due()) {
             mailbox_.send(call, pair);
             resend.sent();
         }
         if (!mailbox_.next(resend.due_ns(), &packet)) continue;
-        heard_ns = now_ns();
+        silence.heard();
         if (packet.message == welcome) return Meeting::met;
         if (packet.message == Message::past) return Meeting::gave_up;
         if (packet.message == Message::knock && leads(pair)) mailbox_.send(Message::hello, pair);
@@ -151,12 +168,12 @@ void Agent::probe(const Pair& pair) {
 
 // Answers the partner's probes until it says `last`. `patience_ns` is how long the first may take.
 Agent::Meeting Agent::answer_until(const Pair& pair, Message last, int64_t patience_ns) {
-    int64_t heard_ns = now_ns();
+    Silence silence;
     Packet packet;
-    while (now_ns() - heard_ns < patience_ns) {
+    while (!silence.is_over(patience_ns)) {
         if (is_gone(pair)) return Meeting::gone;
         if (!mailbox_.next(now_ns() + kLongestResend, &packet)) continue;
-        heard_ns = now_ns();
+        silence.heard();
         if (packet.message == last) return Meeting::met;
         if (packet.message == Message::probe) patience_ns = silence_ns();
         if (packet.message == Message::hello) mailbox_.send(Message::ready, pair);
@@ -167,15 +184,15 @@ Agent::Meeting Agent::answer_until(const Pair& pair, Message last, int64_t patie
 // The leader's last part: tells the follower to probe, and answers until it is done.
 void Agent::hand_over(const Pair& pair) {
     Resend turn;
-    int64_t heard_ns = now_ns();
+    Silence silence;
     Packet packet;
-    while (now_ns() - heard_ns < silence_ns() && !is_gone(pair)) {
+    while (!silence.is_over(silence_ns()) && !is_gone(pair)) {
         if (turn.is_due()) {
             mailbox_.send(Message::turn, pair);
             turn.sent();
         }
         if (!mailbox_.next(turn.due_ns(), &packet)) continue;
-        heard_ns = now_ns();
+        silence.heard();
         if (packet.message == Message::probe) {
             if (answer_until(pair, Message::over, silence_ns()) == Meeting::met)
                 mailbox_.send(Message::bye, pair);
@@ -192,9 +209,9 @@ void Agent::hand_over(const Pair& pair) {
 // says `bye` to a late `over` as well.
 void Agent::finish(const Pair& pair) {
     Resend over;
-    int64_t begin_ns = now_ns();
+    Silence silence;
     Packet packet;
-    while (now_ns() - begin_ns < silence_ns() && !is_gone(pair)) {
+    while (!silence.is_over(silence_ns()) && !is_gone(pair)) {
         if (over.is_due()) {
             mailbox_.send(Message::over, pair);
             over.sent();
