@@ -29,6 +29,17 @@ class Silence:
     reason: str
 
 
+@dataclass(frozen=True)
+class Transient:
+    """Result of a directed pair that failed in a way that a second try may not.
+
+    Args:
+        loss: result of the pair if no second try succeeds.
+    """
+
+    loss: Silence | PairLoss
+
+
 class PairProgram(Protocol[Reading_co]):
     """Interface of a tool that starts a program for each directed pair, such as fping.
 
@@ -47,8 +58,10 @@ class PairProgram(Protocol[Reading_co]):
 
     def measure(
         self, source: int, destination: int, *, is_suspected: bool
-    ) -> Reading_co | Silence | PairLoss:
+    ) -> Reading_co | Silence | PairLoss | Transient:
         """Run the program for a directed pair; return its reading, or that it was silent or lost.
+
+        A pair whose result is `Transient` is measured once more.
 
         Args:
             is_suspected: one of the two was silent to others, so that a short time-out will do.
@@ -104,6 +117,9 @@ class _RoundsRun(Generic[Reading]):
         self._lost: dict[int, str] = {}
         self._reported: set[int] = set()
         self._suspicion = Suspicion()
+        # Hosts whose last second try failed. They get no other until a reading: waiting twice at
+        # each of their pairs would take too long.
+        self._failed_twice: set[int] = set()
 
     def measure_round(self, pairs: Sequence[tuple[int, int]]) -> None:
         """Measure the wanted directions of a round's disjoint pairs and deliver the results."""
@@ -136,23 +152,49 @@ class _RoundsRun(Generic[Reading]):
         if self._both_at_once:
             # Both run even where one is known: alone, the other would have more.
             (i, j), *_ = directions
-            directions = [(i, j), (j, i)]
-        at_once = len(directions) if self._both_at_once else 1
-        list(for_each(self._measure, directions, at_once))
+            self._measure([(i, j), (j, i)])
+        else:
+            for direction in directions:
+                self._measure([direction])
 
-    def _measure(self, direction: tuple[int, int]) -> None:
+    def _measure(self, directions: Sequence[tuple[int, int]]) -> None:
+        """Measure directions at the same time and queue the results; try failures once more."""
         if self._program.running.is_stopped:
             return
-        outcome = self._outcome(*direction)
+        failed: dict[tuple[int, int], Silence | PairLoss] = {}
+        for direction, outcome in for_each(self._outcome, directions, len(directions)):
+            if not isinstance(outcome, Transient):
+                self._queue(direction, outcome)
+            elif self._failed_twice.isdisjoint(direction):
+                failed[direction] = outcome.loss
+            else:
+                self._queue(direction, outcome.loss)
+        if not failed or self._program.running.is_stopped:
+            return
+        for direction, outcome in for_each(self._outcome, directions, len(directions)):
+            if direction not in failed:
+                continue
+            if isinstance(outcome, (Silence, PairLoss, Transient)):
+                self._failed_twice.update(direction)
+                self._queue(direction, failed[direction])
+            else:
+                self._queue(direction, outcome)
+
+    def _queue(
+        self, direction: tuple[int, int], outcome: Reading | Silence | PairLoss | HostError
+    ) -> None:
         if direction in self._wanted and not self._program.running.is_stopped:
             self._results.put((*direction, outcome))
 
-    def _outcome(self, source: int, destination: int) -> Reading | Silence | PairLoss | HostError:
-        for end in (source, destination):
+    def _outcome(
+        self, direction: tuple[int, int]
+    ) -> Reading | Silence | PairLoss | Transient | HostError:
+        source, destination = direction
+        for end in direction:
             if end in self._lost:
                 reason = f"{self._hosts[end].name}: {self._lost[end]}"
                 return PairLoss(source, destination, reason)
-        is_suspected = bool(self._suspicion.suspected & {source, destination})
+        is_suspected = not self._suspicion.suspected.isdisjoint(direction)
         try:
             return self._program.measure(source, destination, is_suspected=is_suspected)
         except HostError as error:
@@ -181,4 +223,5 @@ class _RoundsRun(Generic[Reading]):
             self._sink.pair_lost(PairLoss(source, destination, reason))
         else:
             self._suspicion.reading(source, destination)
+            self._failed_twice -= {source, destination}
             self._sink.reading(outcome)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from plink.probes.errors import HostError, clean
 from plink.probes.iperf3 import parse
 from plink.probes.options import Iperf3Options, TransferOptions
-from plink.probes.paired_rounds import TIMEOUT_DIVISOR, Silence, measure_rounds
+from plink.probes.paired_rounds import TIMEOUT_DIVISOR, Silence, Transient, measure_rounds
 from plink.probes.reach import ReachedHost
 from plink.probes.remote import session as remote
 from plink.probes.samples import BandwidthReading, MeasuringJob, PairLoss, Sink, no_limit
@@ -99,6 +99,7 @@ def find_version(session: remote.Session) -> parse.Version:
 DEFAULT_PORT = 5201
 # The reason of those that were not made, or ended late.
 OUT_OF_TIME = "no time was left for it"
+NO_DATA = "no data arrived"
 # So many ports from the default on are tried where they are taken.
 _PORTS = 10
 # Of 20 intervals of 32 streams and their sums, each of which takes less than 600 bytes.
@@ -122,6 +123,15 @@ class TransferError(Exception):
 
 class PortTakenError(TransferError):
     """Error that an iperf3 server cannot start, as its port is in use."""
+
+
+def is_transient(error: object) -> bool:
+    """Return whether a test that ended with this error may succeed if it is run once more.
+
+    A machine that stands still for a moment makes any test fail. A lost connection, a taken port
+    and a lack of time are not over so soon.
+    """
+    return type(error) is TransferError and str(error) != OUT_OF_TIME
 
 
 @dataclass(frozen=True)
@@ -179,7 +189,7 @@ class Transfers(remote.Running):
                     return report
             except PortTakenError as error:
                 taken = error
-        raise TransferError(str(taken))
+        raise taken
 
     @contextmanager
     def prepare(
@@ -229,7 +239,7 @@ class Transfers(remote.Running):
         deadline = remote.ProcessDeadline(client, limit_s)
         report = parse.parse_report("\n".join(deadline.lines(_MAX_REPORT)))
         if deadline.is_over or (isinstance(report, str) and _says(report, _SILENT)):
-            raise TransferError("no data arrived", is_silence=True)
+            raise TransferError(NO_DATA, is_silence=True)
         if isinstance(report, str):
             kind = PortTakenError if _says(report, _OCCUPIED) else TransferError
             raise kind(f"iperf3: {report}")
@@ -296,7 +306,7 @@ class _Iperf3:
 
     def measure(
         self, source: int, destination: int, *, is_suspected: bool
-    ) -> BandwidthReading | Silence | PairLoss:
+    ) -> BandwidthReading | Silence | PairLoss | Transient:
         """Measure the bandwidth from one host to another in Gbit/s by an iperf3 test."""
         try:
             report = self.running.run(
@@ -305,13 +315,14 @@ class _Iperf3:
                 self._duration_s,
                 timeout_divisor=TIMEOUT_DIVISOR if is_suspected else 1,
             )
+            gbit_s = parse.compute_received_gbit_s(report, WARM_UP_SHARE * self._duration_s)
+            if gbit_s:
+                return BandwidthReading(source, destination, gbit_s, report.retransmits)
+            raise TransferError(NO_DATA, is_silence=True)
         except TransferError as error:
-            return (
-                Silence("no data arrived")
-                if error.is_silence
-                else PairLoss(source, destination, str(error))
-            )
-        gbit_s = parse.compute_received_gbit_s(report, WARM_UP_SHARE * self._duration_s)
-        if not gbit_s:
-            return Silence("no data arrived")
-        return BandwidthReading(source, destination, gbit_s, report.retransmits)
+            loss: Silence | PairLoss = PairLoss(source, destination, str(error))
+            if error.is_silence:
+                loss = Silence(NO_DATA)
+            if is_transient(error) and self.running.left_s() > self._duration_s:
+                return Transient(loss)
+            return loss

@@ -103,6 +103,9 @@ class SimultaneousTransfers:
         self._ends: Mapping[int, iperf3.TransferHost] = {}
         # Why hosts cannot take part, by index.
         self._lost: dict[int, HostError] = {}
+        # Hosts whose last second try failed. They get no other until a transfer of theirs succeeds:
+        # waiting twice for each of their transfers would take too long.
+        self._failed_twice: set[int] = set()
 
     def __enter__(self) -> Self:
         self._ends, self._lost = iperf3.find_transfer_hosts(self.hosts, self._ssh_concurrency)
@@ -117,7 +120,9 @@ class SimultaneousTransfers:
         """Return whether a host has a usable iperf3 and its connection is alive."""
         return host not in self._lost
 
-    def run(self, pairs: Sequence[tuple[int, int]], duration_s: int) -> list[Outcome]:
+    def run(
+        self, pairs: Sequence[tuple[int, int]], duration_s: int, *, is_second_try: bool = False
+    ) -> list[Outcome]:
         """Run transfers (sender, receiver) all at once; return each one's report or error.
 
         A host whose connection is gone takes no part any more.
@@ -128,7 +133,30 @@ class SimultaneousTransfers:
             if pair not in done:
                 lost = next(host for host in pair if host in self._lost)
                 done[pair] = iperf3.TransferError(f"{self.hosts[lost].name}: {self._lost[lost]}")
+        if is_second_try:
+            self._failed_twice.update(
+                host for pair in pairs if isinstance(done[pair], Exception) for host in pair
+            )
+        self._failed_twice.difference_update(
+            host for pair in pairs if isinstance(done[pair], TimedTransfer) for host in pair
+        )
         return [done[pair] for pair in pairs]
+
+    def find_second_tries(
+        self, results: Mapping[tuple[int, int], object], duration_s: int
+    ) -> list[tuple[int, int]]:
+        """Return the pairs, by their results, whose transfers failed and are worth a second try.
+
+        None are if less than `duration_s` is left.
+        """
+        failed = [
+            pair
+            for pair, result in results.items()
+            if iperf3.is_transient(result)
+            and self._failed_twice.isdisjoint(pair)
+            and all(map(self.can_take_part, pair))
+        ]
+        return failed if failed and self.left_s() > duration_s else []
 
     def is_busy(self, pairs: Sequence[tuple[int, int]], outcomes: Sequence[Outcome]) -> bool:
         """Return whether a machine's processors, shared by hosts, may have slowed transfers."""
@@ -208,8 +236,9 @@ def measure_links(
 ) -> Iterator[BandwidthReading | PairLoss]:
     """Run transfers, all pairs of a round at once, and yield each one's rate or loss.
 
-    Where that is more than a machine that hosts share bears, again `concurrency` at a time. In a
-    round each host sends to one at most and receives from one at most.
+    Where that is more than a machine that hosts share bears, again `concurrency` at a time.
+    Transfers that failed are tried once more. In a round each host sends to one at most and
+    receives from one at most.
     """
     for wanted in rounds:
         # Hosts that cannot take part were named by whoever found that out.
@@ -219,22 +248,40 @@ def measure_links(
             continue
         if not pairs:
             continue
+        at_once = len(pairs)
         outcomes = transfers.run(pairs, duration_s)
-        if len(pairs) > concurrency and transfers.is_busy(pairs, outcomes):
+        if at_once > concurrency and transfers.is_busy(pairs, outcomes):
+            at_once = concurrency
             outcomes = [
                 outcome
-                for first in range(0, len(pairs), concurrency)
-                for outcome in transfers.run(pairs[first : first + concurrency], duration_s)
+                for first in range(0, len(pairs), at_once)
+                for outcome in transfers.run(pairs[first : first + at_once], duration_s)
             ]
-        for pair, outcome in zip(pairs, outcomes, strict=True):
-            if isinstance(outcome, Exception):
-                yield PairLoss(*pair, str(outcome))
-                continue
-            gbit_s = compute_received_gbit_s(outcome.report, iperf3.WARM_UP_SHARE * duration_s)
-            if gbit_s:
-                yield BandwidthReading(*pair, gbit_s, outcome.report.retransmits)
-            else:
-                yield PairLoss(*pair, "no data arrived")
+        results = {
+            pair: _read_link(pair, outcome, duration_s)
+            for pair, outcome in zip(pairs, outcomes, strict=True)
+        }
+        failed = transfers.find_second_tries(results, duration_s)
+        for first in range(0, len(failed), at_once):
+            batch = failed[first : first + at_once]
+            outcomes = transfers.run(batch, duration_s, is_second_try=True)
+            for pair, outcome in zip(batch, outcomes, strict=True):
+                again = _read_link(pair, outcome, duration_s)
+                if isinstance(again, BandwidthReading):
+                    results[pair] = again
+        for pair, result in results.items():
+            yield PairLoss(*pair, str(result)) if isinstance(result, Exception) else result
+
+
+def _read_link(
+    pair: tuple[int, int], outcome: Outcome, duration_s: int
+) -> BandwidthReading | Exception:
+    if isinstance(outcome, Exception):
+        return outcome
+    gbit_s = compute_received_gbit_s(outcome.report, iperf3.WARM_UP_SHARE * duration_s)
+    if not gbit_s:
+        return iperf3.TransferError(iperf3.NO_DATA, is_silence=True)
+    return BandwidthReading(*pair, gbit_s, outcome.report.retransmits)
 
 
 @dataclass(frozen=True)
@@ -255,7 +302,10 @@ def measure_groups(
     turns: Sequence[ExchangeTurn],
     duration_s: int,
 ) -> Iterator[GroupResult]:
-    """Measure groups' rates to send and receive, turn by turn, and yield results and losses."""
+    """Measure groups' rates to send and receive, turn by turn, and yield results and losses.
+
+    An exchange in which a transfer failed is tried once more; the try with more reports counts.
+    """
     for turn in turns:
         yield from _measure_turn(transfers, groups, turn, duration_s)
 
@@ -290,6 +340,12 @@ def _measure_turn(
             for _, flow in flows
         ]
         outcomes = transfers.run(pairs, longer * duration_s)
+        is_late = transfers.left_s() <= 0.0
+        if not is_late and transfers.find_second_tries(
+            dict(zip(pairs, outcomes, strict=True)), longer * duration_s
+        ):
+            again = transfers.run(pairs, longer * duration_s, is_second_try=True)
+            outcomes = max(outcomes, again, key=_count_reports)
         timed: dict[tuple[int, Flow], TimedTransfer] = {}
         for way, pair, outcome in zip(flows, pairs, outcomes, strict=True):
             if isinstance(outcome, TimedTransfer):
@@ -297,7 +353,7 @@ def _measure_turn(
             else:
                 yield PairLoss(*pair, str(outcome))
         is_busy = transfers.is_busy(pairs, outcomes)
-        if transfers.left_s() <= 0.0:
+        if is_late:
             # Some of them may have ended in time: those are not what all exchange.
             reason = iperf3.OUT_OF_TIME
             break
@@ -317,6 +373,10 @@ def _measure_turn(
             yield GroupExchange(group, turn.sends, own, is_whole, beside, is_busy)
         return
     yield from drop(list(left), reason)
+
+
+def _count_reports(outcomes: Sequence[Outcome]) -> int:
+    return sum(isinstance(outcome, TimedTransfer) for outcome in outcomes)
 
 
 def _compute_common_gbit_s(

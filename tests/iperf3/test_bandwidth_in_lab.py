@@ -137,7 +137,7 @@ def test_an_interrupt_keeps_what_there_is(lab: Lab, tmp_path: Path) -> None:
     hosts, out = three_hosts(lab, tmp_path), tmp_path / "c.json"
     options = (*ssh_options(lab), "-o", out, "--tool", "iperf3")
     with started("probe", hosts, *options) as run:
-        wait_for_next(lambda: clients(lab))
+        wait_for_next(lambda: clients(lab), run)
         run.send_signal(signal.SIGINT)
         _, complaint = run.communicate(timeout=20)
     assert run.returncode == 3, complaint

@@ -157,6 +157,40 @@ def test_a_server_that_misbehaves(tmp_path: Path, script: str, reason: str) -> N
     assert [loss.reason for loss in sink.pair_losses] == [reason]
 
 
+def fail_at_first(folder: Path, times: int) -> str:
+    """A client that fails so many times in all, and adds a line to a file at each attempt."""
+    attempts = folder / "attempts"
+    return (
+        f"echo >>{attempts}\n"
+        f'[ "$(wc -l <{attempts})" -gt {times} ] || {{ echo \'{{"error": "broken"}}\'; exit; }}\n'
+    )
+
+
+@pytest.mark.parametrize(("failures", "lost", "attempts"), [(0, 0, 1), (1, 0, 2), (2, 1, 2)])
+def test_a_failed_test_is_run_once_more(
+    tmp_path: Path, failures: int, lost: int, attempts: int
+) -> None:
+    hosts = shell_hosts(2)
+    client = fail_at_first(tmp_path, failures)
+    replace_iperf3(hosts[1], tmp_path, SERVER + client + f"echo '{REPORT}'")
+    replace_iperf3(hosts[0], tmp_path, SERVER + f"echo '{REPORT}'")
+    sink = run(hosts)
+    assert [loss.reason for loss in sink.pair_losses] == ["iperf3: broken"] * lost
+    assert len(sink.readings) == 2 - lost
+    assert len((tmp_path / "attempts").read_text()) == attempts
+
+
+def test_a_failed_test_is_not_run_again_without_time(tmp_path: Path) -> None:
+    hosts = shell_hosts(2)
+    for host in hosts:
+        replace_iperf3(host, tmp_path, SERVER + fail_at_first(tmp_path, 9))
+    # Before the server is started, before the test begins, and for the second try.
+    left_s = iter([9.0, 9.0, 0.5] * 2)
+    sink = run(hosts, left_s=lambda: next(left_s), port=free_port())
+    assert [loss.reason for loss in sink.pair_losses] == ["iperf3: broken"] * 2
+    assert len((tmp_path / "attempts").read_text()) == 2
+
+
 def test_what_listens_at_the_port_of_another_address_is_not_the_server(tmp_path: Path) -> None:
     """It comes between the look at the port and the server's own attempt."""
     hosts = shell_hosts(2)
@@ -230,6 +264,8 @@ def test_nothing_runs_on_when_the_sessions_end(tmp_path: Path) -> None:
     """Closing is all that a broken connection does: the commands on the hosts notice."""
     hosts = shell_hosts(2)
     marks = [tmp_path / "server", tmp_path / "client"]
+    # These sessions could start further processes. No time is left for any.
+    is_closed = threading.Event()
     for host in hosts:
         script = f'case "$*" in "-s "*) mark={marks[0]};; *) mark={marks[1]};; esac\n'
         script += 'echo $$ >"$mark.$$"; mv "$mark.$$" "$mark"\n'
@@ -239,14 +275,15 @@ def test_nothing_runs_on_when_the_sessions_end(tmp_path: Path) -> None:
         deadline = time.monotonic() + 30.0
         while not all(mark.exists() for mark in marks) and time.monotonic() < deadline:
             time.sleep(0.01)
+        is_closed.set()
         for host in hosts:
             for process in session(host).started:
                 process.close()
 
     ended = threading.Thread(target=close_what_runs)
     ended.start()
-    sink = run(hosts)
+    sink = run(hosts, left_s=lambda: 0.0 if is_closed.is_set() else no_limit())
     ended.join()
-    assert len(sink.measured()) < 2
+    assert not sink.measured()
     for mark in marks:
         assert not Path("/proc", mark.read_text().strip()).exists()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -33,6 +34,10 @@ class Play:
     lost: dict[int, HostError] = field(default_factory=dict)
     # (sender, receiver, duration) to what its transfer ends with.
     failures: dict[tuple[int, int], Exception] = field(default_factory=dict)
+    # The same for the first transfers of (sender, receiver) only, in this order.
+    first_failures: dict[tuple[int, int], list[Exception]] = field(default_factory=dict)
+    # (sender, receiver) whose transfers carry nothing.
+    empty: set[tuple[int, int]] = field(default_factory=set)
     taken_ports: set[int] = field(default_factory=set)
     # How much later than others the transfers of this sender begin and end.
     late: int | None = None
@@ -40,6 +45,9 @@ class Play:
     cpu_percent: tuple[float, float] = (0.0, 0.0)
     ran: list[tuple[int, int, int, int]] = field(default_factory=list)
     clock: threading.local = field(default_factory=threading.local)
+
+    def count_attempts(self) -> Counter[tuple[int, int]]:
+        return Counter((sender, receiver) for sender, receiver, *_ in self.ran)
 
 
 @dataclass
@@ -51,9 +59,11 @@ class Transfer:
     def __call__(self) -> TransferReport:
         if self.pair in self.play.failures:
             raise self.play.failures[self.pair]
+        if self.play.first_failures.get(self.pair):
+            raise self.play.first_failures[self.pair].pop(0)
         is_late = self.pair[0] == self.play.late
         self.play.clock.now_s = self.duration_s + (self.play.late_s if is_late else 0.0)
-        size = RATE_GBIT_S * 1e8 / 8
+        size = 0.0 if self.pair in self.play.empty else RATE_GBIT_S * 1e8 / 8
         return TransferReport(
             [Interval(k / 10, (k + 1) / 10, size) for k in range(10 * self.duration_s)],
             0,
@@ -189,6 +199,68 @@ def test_a_failed_transfer_costs_no_host(play: Play) -> None:
     assert [exchange.is_whole for exchange in sink.exchanges] == [False, True]
 
 
+def silence() -> TransferError:
+    return TransferError("no data arrived", is_silence=True)
+
+
+def test_an_exchange_in_which_a_transfer_failed_once_is_run_again_as_a_whole(play: Play) -> None:
+    play.first_failures = {(1, 4): [silence()]}
+    sink = measure((0, True))
+    assert (sink.pair_losses, sink.lost) == ([], [])
+    assert [exchange.is_whole for exchange in sink.exchanges] == [True]
+    assert play.count_attempts() == {(0, 2): 2, (1, 4): 2}
+
+
+def test_a_transfer_that_fails_twice_is_lost_once(play: Play) -> None:
+    play.failures = {(1, 4): silence()}
+    sink = measure((0, True))
+    assert sink.pair_losses == [PairLoss(1, 4, "no data arrived")]
+    assert [exchange.is_whole for exchange in sink.exchanges] == [False]
+    assert play.count_attempts() == {(0, 2): 2, (1, 4): 2}
+
+
+@pytest.mark.parametrize("failure", [PortTakenError("taken"), TransferError(OUT_OF_TIME)])
+def test_what_a_second_try_does_not_change_is_not_tried_again(
+    play: Play, failure: TransferError
+) -> None:
+    play.failures = {(1, 4): failure, (2, 3): failure}
+    assert measure((0, True)).pair_losses == [PairLoss(1, 4, str(failure))]
+    assert links_of().pair_losses == [PairLoss(2, 3, str(failure))]
+    assert set(play.count_attempts().values()) == {1}
+
+
+def test_a_host_that_failed_twice_is_tried_once_only_until_it_succeeds(play: Play) -> None:
+    play.failures = {(1, 4): silence()}
+    sink = measure_turns(*[ExchangeTurn((0,), sends=True)] * 3)
+    assert sink.pair_losses == [PairLoss(1, 4, "no data arrived")] * 3
+    assert play.count_attempts()[1, 4] == 2 + 1 + 1
+    play.ran.clear()
+    play.failures, play.first_failures = {}, {(1, 4): [silence()] * 2, (4, 1): [silence()]}
+    turns = [ExchangeTurn((0,), sends) for sends in (True, True, False)]
+    assert measure_turns(*turns).pair_losses == [PairLoss(1, 4, "no data arrived")]
+    # The second turn's transfer succeeded, so that the third turn has a second try.
+    assert play.count_attempts() == {(0, 2): 3, (1, 4): 3, (2, 0): 2, (4, 1): 2}
+
+
+def test_an_exchange_without_time_for_a_second_try_keeps_its_results(play: Play) -> None:
+    play.first_failures = {(1, 4): [silence()]}
+    # Before the exchange, after it, and for the second try.
+    left_s = iter([5.0, 3.0, 1.0])
+    sink = measure((0, True), left_s=lambda: next(left_s))
+    assert len(sink.exchanges) == len(sink.pair_losses) == 1
+    assert set(play.count_attempts().values()) == {1}
+
+
+def test_a_second_try_that_ends_late_costs_no_results_of_the_first(play: Play) -> None:
+    late = TransferError(OUT_OF_TIME)
+    play.first_failures = {(1, 4): [silence(), late]}
+    left_s = iter([5.0, 3.0, 2.0])
+    sink = measure((0, True), left_s=lambda: next(left_s))
+    assert [len(exchange.rates) for exchange in sink.exchanges] == [1]
+    assert sink.pair_losses == [PairLoss(1, 4, "no data arrived")]
+    assert set(play.count_attempts().values()) == {2}
+
+
 def test_no_transfer_succeeds(play: Play) -> None:
     failure = TransferError("no")
     play.failures = {(i, j): failure for i in range(5) for j in range(5)}
@@ -278,6 +350,44 @@ def test_links_of_lost_hosts_are_lost(play: Play) -> None:
     assert sink.pair_losses == [PairLoss(2, 3, "no data arrived")]
     assert len(sink.readings) == 3
     assert sink.host_losses == [HostLoss(1, "iperf3 is not installed there")]
+
+
+def test_a_link_that_failed_once_is_no_loss(play: Play) -> None:
+    play.first_failures = {(2, 3): [silence()]}
+    sink = links_of()
+    assert (len(sink.readings), sink.pair_losses) == (6, [])
+    assert play.count_attempts() == {way: 1 + (way == (2, 3)) for pairs in CIRCLES for way in pairs}
+
+
+def test_a_link_that_failed_twice_is_one_loss_with_its_first_reason(play: Play) -> None:
+    play.first_failures = {(2, 3): [silence(), TransferError("iperf3: broken")]}
+    sink = links_of()
+    assert (len(sink.readings), sink.pair_losses) == (5, [PairLoss(2, 3, "no data arrived")])
+    assert play.count_attempts()[2, 3] == 2
+
+
+def test_a_link_that_carried_nothing_is_tried_again(play: Play) -> None:
+    play.empty = {(2, 3)}
+    sink = links_of()
+    assert (len(sink.readings), sink.pair_losses) == (5, [PairLoss(2, 3, "no data arrived")])
+    assert play.count_attempts()[2, 3] == 2
+
+
+def test_a_link_has_no_second_try_without_time(play: Play) -> None:
+    play.failures = {(2, 3): silence()}
+    left_s = iter([5.0, 1.0, 5.0])
+    sink = links_of(left_s=lambda: next(left_s))
+    assert sink.pair_losses == [PairLoss(2, 3, "no data arrived")]
+    assert set(play.count_attempts().values()) == {1}
+
+
+def test_links_that_failed_on_a_busy_machine_are_tried_again_one_by_one(play: Play) -> None:
+    play.cpu_percent = (30.0, 30.0)
+    # At once, alone, and again.
+    play.first_failures = {(2, 3): [silence()] * 2, (3, 2): [silence()] * 2}
+    assert len(links_of(machine="shared").readings) == 6
+    attempts = play.count_attempts()
+    assert (attempts[2, 3], attempts[3, 2], attempts[0, 1]) == (3, 3, 2)
 
 
 def test_no_link_is_begun_without_time(play: Play) -> None:

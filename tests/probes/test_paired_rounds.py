@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 import pytest
 
 from plink.probes.errors import HostError
-from plink.probes.paired_rounds import Silence, measure_rounds
+from plink.probes.paired_rounds import Silence, Transient, measure_rounds
 from plink.probes.remote.session import Running
 from plink.probes.samples import More, PairLoss, RttReading, no_more
 from support.jobs import echo_job
 from support.local_hosts import ListSink, local_hosts
 from support.pairs import all_pairs
 
-Outcome = RttReading | Silence | PairLoss
+Outcome = RttReading | Silence | PairLoss | Transient
 
 
 def reading(source: int, destination: int) -> RttReading:
@@ -39,6 +40,9 @@ class Played:
     def measure(self, source: int, destination: int, *, is_suspected: bool) -> Outcome:
         self.asked.append((source, destination, is_suspected))
         return self.act(source, destination)
+
+    def count_attempts(self) -> Counter[tuple[int, int]]:
+        return Counter((source, destination) for source, destination, _ in self.asked)
 
     def pairs(self) -> set[tuple[int, int]]:
         return {(source, destination) for source, destination, _ in self.asked}
@@ -134,6 +138,87 @@ def test_the_silent_are_suspected_and_named_at_the_end() -> None:
     impatient = [suspected for i, j, suspected in tool.asked if 2 in (i, j)]
     assert impatient[:2] == [False, False]
     assert all(impatient[2:])
+
+
+def failing(*times: tuple[tuple[int, int], int]) -> Callable[[int, int], Outcome]:
+    """Directions fail so many times, and succeed then."""
+    left = Counter(dict(times))
+
+    def act(source: int, destination: int) -> Outcome:
+        if left[source, destination]:
+            left[source, destination] -= 1
+            return Transient(PairLoss(source, destination, "no"))
+        return reading(source, destination)
+
+    return act
+
+
+def test_what_failed_once_is_no_loss() -> None:
+    tool = Played(failing(((1, 2), 1)))
+    sink = run(tool)
+    assert sink.measured() == all_pairs(4)
+    assert not sink.pair_losses
+    assert tool.count_attempts() == {pair: 1 + (pair == (1, 2)) for pair in all_pairs(4)}
+
+
+def test_what_failed_twice_is_lost_once() -> None:
+    tool = Played(failing(((1, 2), 2)))
+    sink = run(tool)
+    assert sink.pair_losses == [PairLoss(1, 2, "no")]
+    assert sink.measured() == all_pairs(4) - {(1, 2)}
+    assert tool.count_attempts() == {pair: 1 + (pair == (1, 2)) for pair in all_pairs(4)}
+
+
+def test_both_directions_are_measured_again_where_they_run_at_once() -> None:
+    """Alone, the direction that failed would have more than its part."""
+    tool = Played(failing(((1, 2), 1)))
+    sink = run(tool, both_at_once=True)
+    assert (len(sink.readings), sink.pair_losses) == (12, [])
+    assert tool.count_attempts() == {pair: 1 + (set(pair) == {1, 2}) for pair in all_pairs(4)}
+
+
+def test_a_host_that_failed_twice_has_no_second_try_until_it_succeeds() -> None:
+    pair, further = ((0, 1), (1, 0)), [[[(0, 1)]]] * 3
+    tool = Played(failing((pair[0], 4), (pair[1], 1)))
+    wanted = frozenset(pair)
+    sink = run(tool, 2, wanted, more=lambda: further.pop(0) if further else ())
+    # (0, 1) fails in the first pass, without a second try from then on; (1, 0) fails, and succeeds
+    # in the second pass, so that the others have a second try again.
+    directions = [(source, destination) for source, destination, _ in tool.asked]
+    assert directions == [
+        *(pair[0], pair[0], pair[1]),
+        *(pair[0], pair[1]),
+        *(pair[0], pair[0], pair[1]),
+        *(pair[0], pair[1]),
+    ]
+    assert sink.pair_losses == [PairLoss(*way, "no") for way in (pair[0], pair[1], pair[0])]
+
+
+def test_a_silent_host_is_suspected_by_its_second_tries() -> None:
+    def act(source: int, destination: int) -> Outcome:
+        if 2 in (source, destination):
+            return Transient(Silence("no answer"))
+        return reading(source, destination)
+
+    tool = Played(act)
+    sink = run(tool, 6)
+    assert [(loss.host, loss.reason) for loss in sink.host_losses] == [(2, tool.silent_to_all)]
+    assert [loss.reason for loss in sink.pair_losses] == ["no answer"] * 10
+    assert sum(2 in pair[:2] for pair in tool.asked) == 10 + 1
+
+
+def test_a_host_that_dies_in_a_second_try_is_named() -> None:
+    tries = Counter[tuple[int, int]]()
+
+    def act(source: int, destination: int) -> Outcome:
+        tries[source, destination] += 1
+        if tries[source, destination] > 1:
+            raise HostError("h1", "the connection was lost")
+        return Transient(Silence("no answer"))
+
+    sink = run(Played(act), 2, frozenset({(0, 1)}))
+    assert [loss.host for loss in sink.host_losses] == [1]
+    assert sink.pair_losses == [PairLoss(0, 1, "h1: the connection was lost")]
 
 
 def test_an_unforeseen_error_ends_the_run() -> None:
