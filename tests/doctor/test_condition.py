@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from plink.base.replacing import replace
+from plink.measure.probing import conditions
 from plink.probes import condition
-from plink.probes.condition import compute_throttled_share, find_best_share, parse
+from plink.probes.condition import (
+    HostCondition,
+    ProcessorShares,
+    compute_throttled_share,
+    find_best_share,
+    parse,
+)
+from support.reached import reached_host
 
 SAID = """\
 mtu 9000
@@ -86,3 +98,32 @@ def test_turns_that_are_too_short_say_nothing() -> None:
     counted = "before periods 5\nbefore throttled 1\n4 9\nafter periods 25\nafter throttled 16\n"
     assert compute_throttled_share(counted) == pytest.approx(0.75)
     assert find_best_share("4000000 8000000\n4000000 5000000\n") == pytest.approx(0.8)
+
+
+@pytest.mark.parametrize(
+    ("machines", "are_compared"),
+    [(["m", "m", "m"], False), (["m", "m", "n"], True), (["", "", ""], True)],
+)
+def test_hosts_of_one_machine_are_not_compared_by_its_processors(
+    machines: Sequence[str], are_compared: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = HostCondition(interface="eth0", mtu_bytes=9000, busy_share=0.9, steal_share=0.2)
+    monkeypatch.setattr(conditions, "_ask", lambda _: said)
+    monkeypatch.setattr(
+        conditions, "measure_processor_shares", lambda _: ProcessorShares(0.8, None)
+    )
+    hosts = [reached_host(number) for number, _ in enumerate(machines)]
+    hosts = [
+        replace(host, facts=replace(host.facts, machine=machine))
+        for host, machine in zip(hosts, machines, strict=True)
+    ]
+    reached: Any = SimpleNamespace(hosts=hosts)
+    progress: Any = SimpleNamespace(stage=lambda *_: None, step=lambda: None)
+    asked = conditions.ask_conditions(reached, progress, concurrency=2)
+    for each in asked.hosts:
+        shares = (0.9, 0.2) if are_compared else (None, None)
+        assert (each.condition.busy_share, each.condition.steal_share) == shares
+        # A limit of one container is no other's.
+        assert each.condition.processor_share == 0.8
+        assert each.condition.mtu_bytes == 9000
+    assert len(asked.hosts) == 3

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -30,7 +31,7 @@ def file(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Round trips and groups of the healthy lab, and rates: 95 Mbit/s each in both directions."""
     path = tmp_path_factory.mktemp("doctor") / "c.json"
     probe = ("probe", *ssh_options(lab), lab.hosts_file, "-o", path, "--count", 50)
-    assert plink_here(*probe, "--passes", 1).code == 0
+    assert plink_here(*probe).code == 0
     healthy = {"send_gbit_s": 0.095, "receive_gbit_s": 0.095}
     data = json.loads(path.read_text())
     data["groups"] = [{"name": rack, "hosts": hosts} for rack, hosts in lab.racks.items()]
@@ -80,11 +81,15 @@ def test_rates_in_the_file_are_measured_anew_and_kept_with_the_slow_host(
         stack.callback(link_faults.slow_link(state, host, 20))
         code, printed = printed_of(lab, file, "-o", examined)
     assert code == 4
-    first = printed["findings"][0]
     # Other work may slow another host's transfers in one direction, in which nothing is said then.
-    assert first["kind"] in ("slow host", "host slow one way")
-    assert first["hosts"] == [host]
-    assert "20" in first["says"] or "19" in first["says"]
+    (slow,) = [
+        each
+        for each in printed["findings"]
+        if each["hosts"] == [host] and each["kind"] in ("slow host", "host slow one way")
+    ]
+    rate = re.search(r"([\d.]+) Mbit/s", slow["says"])
+    assert rate is not None, slow["says"]
+    assert 10.0 <= float(rate[1]) <= 25.0
     assert "hosts' links (4 hosts, measured now)" in printed["looked_at"]
     assert "round trips and losses (12 directed pairs, measured now)" in printed["looked_at"]
     again = plink_here("doctor", examined, "--json")

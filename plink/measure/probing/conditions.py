@@ -26,7 +26,11 @@ _LITTLE = 0.75
 def ask_conditions(
     reached: Reached, progress: ProgressListener, concurrency: int
 ) -> ConditionMeasurement:
-    """Ask all hosts for network settings, counters and processor share; failures are recorded."""
+    """Ask all hosts for network settings, counters and processor share; failures are recorded.
+
+    Shares of all processors' time are left out where all hosts run on one machine: they have the
+    same processors, and a difference says only that they were asked at different moments.
+    """
     progress.stage("asking hosts", len(reached.hosts))
     started, began_s = datetime.now(timezone.utc), time.monotonic()
     conditions: dict[str, HostCondition] = {}
@@ -40,6 +44,12 @@ def ask_conditions(
     for name, shares in _measure_processor_shares(reached, concurrency).items():
         if name in conditions:
             conditions[name] = replace(conditions[name], **vars(shares))
+    facts = [host.facts for host in reached.hosts]
+    if count_sharing_hosts(facts) and len({fact.machine for fact in facts}) == 1:
+        conditions = {
+            name: replace(condition, busy_share=None, steal_share=None)
+            for name, condition in conditions.items()
+        }
     return ConditionMeasurement(
         tool=TOOL,
         started=started.isoformat(timespec="seconds"),
