@@ -184,6 +184,11 @@ class Network:
         """The next messages of one link arrive together."""
         self.step(link[1], self.arrive(link, most))
 
+    def deliver_except_to(self, rank: int) -> None:
+        """Let all messages arrive, also those that follow, but for those to this rank."""
+        while links := [link for link in self.busy_links() if link[1] != rank]:
+            self.deliver(links[0])
+
     def tick(self, rank: int) -> None:
         """It wakes, and hears what came meanwhile."""
         heard: list[Event] = []

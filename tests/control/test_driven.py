@@ -42,7 +42,8 @@ def test_who_waits_alone_is_told_in_time(rank: int) -> None:
         drivers[rank].tell(announced("x"))
         for driver in drivers:
             actions, _, _ = driver.next(SOON_S)
-            assert [type(action) for action in actions] == [Warn]
+            # On a busy machine the next warning may come together with the first.
+            assert {type(action) for action in actions} == {Warn}
         for driver in drivers:
             driver.close("over")
 

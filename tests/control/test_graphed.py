@@ -12,7 +12,7 @@ from control.graphs import BIG, a_graph, ancestors
 from control.network import Network
 from control.programs import a_tree, flat, request
 from control.twins import Twins
-from plink.training.control.events import Awaited, IterationEnded
+from plink.training.control.events import Awaited, IterationEnded, Ticked
 from plink.training.control.graph import Order, order_of
 from plink.training.control.graphed import Graphed
 from plink.training.control.requests import Request, Tensor
@@ -222,10 +222,34 @@ def test_what_no_rank_has_begun_fails_alone() -> None:
     net.announce(1, request("b"))
     net.settle(until_s=W_S + 0.5)
     # They leave the graph, and tell each other what they wait for.
-    assert net.warned == [["'b' has waited 60.1 s for rank 2; ranks 0-1 announced it"]] * 3
+    assert net.warned == [["'b' has waited 60 s for rank 2; ranks 0-1 announced it"]] * 3
     net.settle(until_s=80.0)
     assert [len(refused) for refused in net.refused] == [1, 1, 0]
     assert not any(net.failed)
+
+
+def test_who_still_follows_the_graph_that_others_have_left_answers_when_it_has_left_it() -> None:
+    net = following(flat(3), chain("a", "b", "c"))
+    for rank in range(3):
+        net.announce(rank, request("c"))
+    for rank in (0, 1):
+        net.announce(rank, request("a"))
+        net.announce(rank, request("other"))
+    net.now_s = W_S + 1.0
+    for rank in range(3):
+        net.step(rank, [Ticked()])
+    net.settle(until_s=net.now_s + 3.0)
+    # Rank 2 is to begin 'a' before it leaves the graph, and only then says that it announced 'c'.
+    assert net.names == [["a"], ["a"], []]
+    net.announce(2, request("a"))
+    net.settle(until_s=net.now_s + 0.5)
+    assert net.names == [["a", "c"]] * 3
+    for warned in net.warned:
+        told = [re.sub(r" [\d.]+ s", "", text) for text in warned if "has waited" in text]
+        assert told == [
+            "'a' has waited for rank 2; ranks 0-1 announced it",
+            "'other' has waited for rank 2; ranks 0-1 announced it",
+        ]
 
 
 def test_ranks_that_have_learnt_different_graphs_hear_it_and_go_on() -> None:

@@ -51,7 +51,10 @@ SENT = [
             ready=[*range(40), 50],
             versions=[(Version(A, Ranks.of([1, 3])), Version(group("g", "a"), Ranks.of([2])))],
             joined=Ranks.of([0, 5]),
-            waiting=[Waiting("ä", 60_000, Ranks.of([1]))],
+            waiting=[
+                Waiting("ä", 60_000, Ranks.of([1])),
+                Waiting("ä", 0, Ranks.of([1]), Ranks.of([0, 2])),
+            ],
             check=(256, 2**63 + 5),
         )
     ),

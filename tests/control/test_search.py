@@ -200,11 +200,12 @@ def _refused_on_the_way(make: Maker) -> Network:
     net.announce(0, A)
     net.settle(until_s=1.5)
     net.now_s = 2.0
+    net.step(0, [Ticked()])
+    net.deliver_except_to(0)
+    # After its answer, and the root has not heard of it when it refuses.
     net.announce(1, A)
-    # The root takes its time, and rank 1 has not heard of it.
-    net.step(0, [Ticked()])
-    net.now_s = 2.2
-    net.step(0, [Ticked()])
+    for child in (1, 2):
+        net.deliver((child, 0))
     net.settle(until_s=2.5)
     net.announce(0, A)
     net.announce(2, A)

@@ -157,19 +157,53 @@ def test_who_announced_later_is_not_told_as_missing(mode: str | Maker) -> None:
     ] * 4
 
 
+@pytest.mark.parametrize("slow", [(0, 1), (1, 0), (1, 3), (3, 1)])
+def test_nobody_is_told_as_missing_whose_answer_takes_seconds(slow: tuple[int, int]) -> None:
+    net = network([-1, 0, 1, 1], Settings(stall_warning_s=1.0))
+    for rank in (0, 1, 2):
+        net.announce(rank, request("x"))
+        net.deliver_except_to(0)
+    net.settle(until_s=0.9)
+    for net.now_s in (1.0, 2.0, 4.0):
+        for rank in range(4):
+            net.step(rank, [Ticked()])
+        while links := [link for link in net.busy_links() if link != slow]:
+            net.deliver(links[0])
+        assert net.warned == [[]] * 4
+    net.deliver(slow, len(net.links[slow]))
+    net.settle()
+    assert net.warned == [["'x' has waited 4 s for rank 3; ranks 0-2 announced it"]] * 4
+
+
+@pytest.mark.parametrize("silent", [1, 3])
+def test_who_does_not_answer_is_told_as_missing_after_some_seconds(silent: int) -> None:
+    net = network(flat(4), Settings(stall_warning_s=60.0))
+    for rank in (0, 2):
+        net.announce(rank, request("x"))
+    net.settle(until_s=59.0)
+    net.lost.add(silent)
+    net.settle(until_s=64.0)
+    assert not any(net.warned)
+    net.settle(until_s=66.0)
+    assert net.warned[0] == ["'x' has waited 60 s for ranks 1, 3; ranks 0, 2 announced it"]
+
+
 @pytest.mark.parametrize("mode", ["tree", Twins])
 def test_what_shares_a_tensor_with_what_is_refused_on_its_way_waits_on(mode: str | Maker) -> None:
     net = network([-1, 0, 1, 1], Settings(stall_warning_s=1.0, stall_error_s=2.0), mode)
     net.announce(0, request("a"))
     net.settle(until_s=1.9)
+    net.now_s = 2.0
+    net.step(0, [Ticked()])
+    net.deliver_except_to(0)
+    answers = len(net.links[1, 0])
     # Rank 1 says both together; the root has refused one of them by then.
     net.announce(1, request("a"))
     net.announce(2, group("g", "a", "b"))
     net.announce(3, request("a"))
     for child in (2, 3):
         net.deliver((child, 1))
-    for net.now_s in (2.0, 2.15):
-        net.step(0, [Ticked()])
+    net.deliver((1, 0), answers)
     assert [name for name, _ in net.refused[0]] == ["a"]
     net.settle(until_s=2.5)
     assert [len(refused) for refused in net.refused] == [1, 1, 0, 1]
@@ -258,10 +292,12 @@ def test_what_comes_together_with_its_refusal_is_void(mode: str | Maker) -> None
     net.announce(0, request("a"))
     net.announce(1, request("a"))
     net.settle(until_s=1.9)
+    net.now_s = 2.0
+    net.step(0, [Ticked()])
+    net.deliver_except_to(0)
     net.announce(2, request("a"))
-    for net.now_s in (2.0, 2.15):
-        net.step(0, [Ticked()])
-    net.step(1, [*net.arrive((2, 1)), *net.arrive((0, 1), 2)])
+    net.deliver((1, 0), len(net.links[1, 0]))
+    net.step(1, [*net.arrive((2, 1)), *net.arrive((0, 1))])
     net.settle(until_s=2.5)
     assert [len(refused) for refused in net.refused] == [1] * 3
     net.announce(0, request("a"))

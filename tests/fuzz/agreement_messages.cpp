@@ -40,7 +40,9 @@ void check_upward(std::string_view data, std::int64_t ranks) {
             FUZZ_CHECK(!version.request->described().empty());
         }
     }
-    for (const Waiting& waiting : message.waiting) FUZZ_CHECK(are_there(waiting.announced, ranks));
+    for (const Waiting& waiting : message.waiting) {
+        FUZZ_CHECK(are_there(waiting.announced, ranks) && are_there(waiting.answered, ranks));
+    }
     const std::string written = packed(message);
     FUZZ_CHECK(packed(upward_of(written, ranks)) == written);
 }

@@ -15,6 +15,8 @@ from torch import Tensor, nn
 import plink.torch
 from plink.engine import Engine
 
+_PATIENCE_S = 40.0
+
 
 class Letters:
     """How many messages this rank has sent to agree on anything."""
@@ -133,7 +135,7 @@ def normalizing(say: Any, rank: int) -> Any:
     trained = flat(model), sent, len(said), alone(dist.get_world_size(), 8)
     parts = [
         validating(model, optimizer, rank, letters),
-        stalling(model, optimizer, rank),
+        stalling(rank),
         misusing(rank),
         losing(rank),
     ]
@@ -153,13 +155,30 @@ def validating(model: nn.Module, optimizer: Any, rank: int, letters: Letters) ->
     return metric.tolist(), count.tolist(), letters.sent - before
 
 
-def stalling(model: nn.Module, optimizer: Any, rank: int) -> Any:
-    """One rank is late."""
+def stalling(rank: int) -> Any:
+    """One rank is late, in a group of its own whose ranks are soon told so."""
+    control = plink.torch.Control(mode="graph", stall_warning_s=1.0)
+    group = dist.new_group(pg_options=plink.torch.Options(control=control))
+    model = Chain()
+    optimizer = optimizer_of(model, group=group)
+
+    def step(number: int) -> None:
+        optimizer.zero_grad()
+        loss = model(batch(rank, number), [0, 1, 2, 3]).pow(2).mean()
+        optimizer.learn(loss)
+        loss.backward()
+        optimizer.step()
+
+    for number in range(3):
+        step(number)
     said = heard()
+    # Before the last step in which nobody is late, so before any rank can begin the next.
     began = time.monotonic()
-    while rank == 2 and not said and time.monotonic() < began + 20:
+    step(3)
+    while rank == 2 and not any("for rank 2;" in text for _, text in said):
+        assert time.monotonic() < began + _PATIENCE_S, said
         time.sleep(0.02)
-    train(model, optimizer, rank, range(13, 14))
+    step(4)
     return [(at - began, text) for at, text in said]
 
 

@@ -23,7 +23,7 @@ def options(**control: Any) -> dict[str, Any]:
 def test_ranks_follow_a_graph_leave_it_where_it_does_not_hold_and_learn_again(
     tmp_path: Path,
 ) -> None:
-    found = results(checks.normalizing, 3, tmp_path, **options(stall_warning_s=1.0))
+    found = results(checks.normalizing, 3, tmp_path, **options())
     for (parameters, sent, said, expected), *_ in found:
         assert parameters == pytest.approx(expected, abs=1e-5)
         # One more lets the order hold, and two at a rank that has to tell both others.
@@ -34,11 +34,10 @@ def test_ranks_follow_a_graph_leave_it_where_it_does_not_hold_and_learn_again(
     for _, validated, *_ in found:
         assert validated == ([3.0] * 3, [3.0] * 2, 0)
     for _, _, stalled, *_ in found:
-        at_s, text = stalled[0]
-        told = r"'left 0 forward' has waited [\d.]+ s for rank 2; ranks 0-1 announced it"
-        assert re.fullmatch(told, text)
-        # Ranks come here one a little after the other.
-        assert at_s >= 0.8
+        told = r"'layers\.\d\.\w+' has waited [\d.]+ s for rank 2; ranks 0-1 announced it"
+        times_s = [at_s for at_s, text in stalled if re.fullmatch(told, text)]
+        assert times_s
+        assert times_s[0] >= 1.0
     for *_, (value, refused), _, said in found:
         assert value == [1.0]
         assert "'head.bias' is pending already" in refused[0]

@@ -47,6 +47,8 @@ class Coordination:
         self._joining = Ranks()
         self._waiting: list[Waiting] = []
         self._stalled: list[tuple[str, int]] = []
+        # At the root: stalled names about which the last response asked all ranks.
+        self._asked: list[str] = []
         self.joined = Ranks()
 
     @property
@@ -56,7 +58,7 @@ class Coordination:
 
     def has_news(self, now_s: float) -> bool:
         """Return whether a round is needed for what is known here."""
-        if self._joining or self._waiting or self._readiness.has_complete:
+        if self._joining or self._waiting or self._asked or self._readiness.has_complete:
             return True
         if self.have_all_joined or self._readiness.wakes_s <= now_s:
             return True
@@ -127,8 +129,12 @@ class Coordination:
             raise ValueError("only the root decides")
         if up.failed:
             self._root.fail(up.failed)
+        # All ranks take part in every round, so this one brought the answers of all.
+        for name in self._asked:
+            self._root.hear_of(Waiting(name, 0, Ranks(), self._all), now_s)
         said = self._root.next_message(now_s) or Downward()
         stalled, self._stalled = self._stalled, []
+        self._asked = [name for name, _ in stalled]
         return Response(said, up.joined, stalled=stalled)
 
     def forget(self, name: str) -> None:

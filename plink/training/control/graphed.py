@@ -59,8 +59,6 @@ from plink.training.control.wire import WireError
 
 _NO_JOIN = "a rank cannot join where the graph decides what is reduced"
 _UNTIL_THEN = "ranks agree as in mode 'tree' until they have learnt a graph again"
-# So long ranks that leave a graph tell each other what they wait for.
-_GATHERING_S = 0.1
 
 
 class Graphed:
@@ -310,14 +308,16 @@ class Graphed:
             self._go_on(now_s)
 
     def _leave(self, now_s: float) -> None:
-        """All that is to begin in order has; the rest has waited since it was announced."""
+        """Hand what is pending to a `tree` machine, as announced when the program announced it."""
         self._course.leave()
+        early = self._talks.start()
         for request, since_s in self._waits.pending:
             self._talks.tell(Announced((request,)))
             self._talk(since_s)
-        if self._talks.wakes_s <= now_s:
-            # Others are to say first that they have announced it, too.
-            self._talks.hold(now_s + _GATHERING_S)
+        # Only now: the root may ask whether this rank has announced a name.
+        for event in early:
+            self._talks.tell(event)
+        self._talk(now_s)
 
     # Time, and what goes wrong.
 

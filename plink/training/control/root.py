@@ -12,8 +12,9 @@ from plink.training.control.requests import ALL_REDUCE, Request
 from plink.training.control.settings import Settings
 from plink.training.control.tree_messages import Downward, Member, Version, Waiting
 
-# So long the root waits for what other ranks know of a stall before it tells all.
-_GATHERING_S = 0.1
+# Seconds that the root waits for ranks to answer whether they have announced a stalled name. A rank
+# that has not answered by then, such as a stopped process, is named as missing.
+_ANSWER_TIMEOUT_S = 5.0
 
 
 class Root:
@@ -33,6 +34,7 @@ class Root:
         self._ready_bytes = 0
         self._ready_since_s = math.inf
         self._under_way = 0
+        # By name: when the root stops waiting for answers, and what the ranks have reported.
         self._stalled: dict[str, tuple[float, Waiting]] = {}
         self._joined = Ranks()
         self._last: int | None = None
@@ -41,9 +43,9 @@ class Root:
     @property
     def wakes_s(self) -> float:
         """Return when the root has something to do next; infinity for never."""
-        stalls = [at_s for at_s, _ in self._stalled.values()]
+        deadlines_s = [deadline_s for deadline_s, _ in self._stalled.values()]
         release_s = self._ready_since_s + self._settings.cycle_s
-        return min([release_s, *stalls])
+        return min([release_s, *deadlines_s])
 
     def settle(self, versions: tuple[Version, ...], now_s: float) -> None:
         """All ranks have announced a name. Where they do not agree, it is refused."""
@@ -80,18 +82,21 @@ class Root:
             self._last = ranks.spans[-1][1]
 
     def hear_of(self, waiting: Waiting, now_s: float) -> bool:
-        """Some ranks have waited long, or say only who announced it. Returns whether it is news."""
+        """Record a report or an answer about a stalled name; return whether the stall is new."""
         is_new = waiting.name not in self._stalled
         if is_new and not waiting.waited_ms:
             return False
-        at_s, known = self._stalled.get(waiting.name, (now_s + _GATHERING_S, waiting))
+        first = now_s + _ANSWER_TIMEOUT_S, waiting
+        deadline_s, known = self._stalled.get(waiting.name, first)
         waited_ms = max(known.waited_ms, waiting.waited_ms)
         announced = known.announced | waiting.announced
-        self._stalled[waiting.name] = (at_s, Waiting(waiting.name, waited_ms, announced))
+        answered = known.answered | waiting.answered
+        merged = Waiting(waiting.name, waited_ms, announced, answered)
+        self._stalled[waiting.name] = (deadline_s, merged)
         return is_new
 
     def ask(self, waiting: Waiting) -> None:
-        """All ranks are to say who has announced it, of whom nobody has heard yet."""
+        """Ask all ranks, with the next message, whether they have announced a stalled name."""
         self._next.stalled.append((waiting.name, waiting.waited_ms))
 
     def done(self, batches: int) -> None:
@@ -131,12 +136,12 @@ class Root:
         self._ready_since_s = math.inf
 
     def _tell_stalls(self, now_s: float) -> None:
-        for name, (at_s, waiting) in list(self._stalled.items()):
-            if now_s < at_s:
+        for name, (deadline_s, waiting) in list(self._stalled.items()):
+            missing = self._all - waiting.announced - self._joined
+            if now_s < deadline_s and missing - waiting.answered:
                 continue
             del self._stalled[name]
             waited_s = waiting.waited_ms / 1000.0
-            missing = self._all - waiting.announced - self._joined
             if not missing:
                 # The last of them is on its way.
                 continue

@@ -31,14 +31,13 @@ class Talks:
         self._inner: Inner | None = make()
         self._events: list[Event] = []
         self._at_s = -math.inf
-        self._held_until_s = -math.inf
         self._wakes_s = math.inf
         self.number = 0
 
     @property
     def wakes_s(self) -> float:
         """Return when it has something to do; infinity for never."""
-        return max(self._wakes_s, self._held_until_s)
+        return self._wakes_s
 
     @property
     def has_news(self) -> bool:
@@ -51,20 +50,21 @@ class Talks:
         return self._inner is not None
 
     def begin(self) -> None:
-        """The next one hears from now on."""
+        """Queue messages for the next machine, which does not run before `start`."""
         self.number += 1
+        self._events = []
+
+    def start(self) -> list[Event]:
+        """Start the next machine; return the messages that came for it, which it has not heard."""
         self._inner = self._make()
+        events, self._events = self._events, []
+        return events
 
     def end(self) -> None:
         """The present one decides nothing more."""
         self._inner = None
         self._events = []
         self._wakes_s = math.inf
-        self._held_until_s = -math.inf
-
-    def hold(self, until_s: float) -> None:
-        """Stop the machine's time until `until_s`."""
-        self._held_until_s = until_s
 
     def tell(self, event: Event) -> None:
         """Queue an event, which the machine hears when it runs."""
@@ -88,11 +88,10 @@ class Talks:
             at_s: its time; one that is before what it knows counts as that. So it is not told of
                 any time until something happens.
         """
-        events, self._events = self._events, []
-        if self._inner is None or not (events or at_s >= self.wakes_s):
+        if self._inner is None or not (self._events or at_s >= self.wakes_s):
             return []
-        if at_s >= self._held_until_s:
-            self._at_s = max(self._at_s, at_s)
+        events, self._events = self._events, []
+        self._at_s = max(self._at_s, at_s)
         actions: list[Action] = []
         for action in self._inner.step(events, self._at_s):
             if isinstance(action, Send):

@@ -80,6 +80,8 @@ class Tree:
         self._refused: dict[str, int] = {}
         self._checks: dict[int, int] = {}
         self._failed = ""
+        # Stalled names about which the root asks, and which this rank has not answered yet.
+        self._asked: list[str] = []
         self._up = Upward()
         self._actions: list[Action] = []
         self._wakes_s = math.inf
@@ -233,11 +235,13 @@ class Tree:
                 self._say_complete(versions)
         for waiting in self._part.stalled(now_s):
             self._pass_on_stall(waiting, now_s)
+        self._answer(now_s)
         if self._root is not None:
             self._root.join(self._up.joined)
             self._up = Upward()
             while (message := self._root.next_message(now_s)) is not None:
                 self._obey(message, pack_downward(message), now_s)
+                self._answer(now_s)
         elif self._place.parent is not None and not self._up.is_empty:
             self._up.seen = self._taken
             self._actions.append(Send(self._place.parent, pack_upward(self._up)))
@@ -252,7 +256,7 @@ class Tree:
 
     def _pass_on_stall(self, waiting: Waiting, now_s: float) -> None:
         announced = waiting.announced | self._part.announced(waiting.name)
-        more = Waiting(waiting.name, waiting.waited_ms, announced)
+        more = Waiting(waiting.name, waiting.waited_ms, announced, waiting.answered)
         if self._root is not None:
             if self._root.hear_of(more, now_s):
                 self._root.ask(more)
@@ -270,7 +274,8 @@ class Tree:
             self._refuse(name, text)
         self._actions.extend(Warn(text) for text in message.warnings)
         for name, waited_ms in message.stalled:
-            self._answer(name, waited_ms, now_s)
+            self._part.backdate(name, now_s - waited_ms / 1000.0, now_s)
+            self._asked.append(name)
         if message.last is not None:
             self._own.begin_anew()
             self._part.begin_anew()
@@ -307,11 +312,16 @@ class Tree:
         if self._own.forget(name):
             self._actions.append(Refuse(name, text))
 
-    def _answer(self, name: str, waited_ms: int, now_s: float) -> None:
-        """Report who below announced a name for which others have waited long, if not all have."""
-        self._part.backdate(name, now_s - waited_ms / 1000.0, now_s)
-        if self._root is None and not self._part.is_passed_on(name):
-            self._up.waiting.append(Waiting(name, 0, self._part.announced(name)))
+    def _answer(self, now_s: float) -> None:
+        """Answer which ranks of the subtree announced a stalled name, also if none is known to.
+
+        The root names a rank as missing only after its answer. So every rank answers for itself,
+        and no rank waits for those below it: one of them may be stopped.
+        """
+        asked, self._asked = self._asked, []
+        us = Ranks.of([self._place.rank])
+        for name in asked:
+            self._pass_on_stall(Waiting(name, 0, Ranks(), us), now_s)
 
     def _break(self, text: str) -> None:
         """Fail everything, on all ranks."""

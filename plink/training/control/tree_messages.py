@@ -22,11 +22,19 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """A request for which ranks of the subtree wait, and who of them announced it."""
+    """Report about a request that has not been announced by all ranks of a subtree.
+
+    Args:
+        name: name of the request.
+        waited_ms: milliseconds for which a rank has waited; 0 in an answer to the root's question.
+        announced: ranks that are known to have announced the request.
+        answered: ranks whose answer to the root's question this is.
+    """
 
     name: str
     waited_ms: int
     announced: Ranks
+    answered: Ranks = field(default_factory=Ranks)
 
 
 @dataclass(slots=True)
@@ -118,6 +126,7 @@ def pack_upward(message: Upward) -> bytes:
         writer.text(waiting.name)
         writer.number(waiting.waited_ms)
         writer.ranks(waiting.announced)
+        writer.ranks(waiting.answered)
     writer.number(message.check is not None)
     if message.check is not None:
         at, digest = message.check
@@ -151,7 +160,8 @@ def parse_upward(data: bytes, ranks: int) -> Upward:
         message.versions.append(versions)
     message.joined = reader.ranks(ranks)
     for _ in range(reader.number(_MOST_ITEMS)):
-        message.waiting.append(Waiting(reader.text(), reader.number(), reader.ranks(ranks)))
+        name, waited_ms, announced = reader.text(), reader.number(), reader.ranks(ranks)
+        message.waiting.append(Waiting(name, waited_ms, announced, reader.ranks(ranks)))
     if reader.number(1):
         at, high, low = reader.number(), reader.number(0xFFFFFFFF), reader.number(0xFFFFFFFF)
         message.check = at, high << 32 | low

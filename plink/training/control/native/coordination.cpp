@@ -45,7 +45,8 @@ Coordination::Coordination(const Place& place, const Settings& settings,
 }
 
 bool Coordination::has_news(double now_s) {
-    if (!joining_.empty() || !waiting_.empty() || readiness_.has_complete()) return true;
+    if (!joining_.empty() || !waiting_.empty() || !asked_.empty()) return true;
+    if (readiness_.has_complete()) return true;
     if (have_all_joined() || readiness_.wakes_s() <= now_s) return true;
     return root_ && root_->wakes_s() <= now_s;
 }
@@ -117,10 +118,13 @@ void Coordination::pass_on_waiting(const Waiting& waiting, Upward& up, double no
 
 Response Coordination::decide(const Upward& up, double now_s) {
     if (!up.failed.empty()) root_->fail(up.failed);
+    // All ranks take part in every round, so this one brought the answers of all.
+    for (const auto& [name, waited_ms] : asked_) root_->hear_of({name, 0, {}, all_}, now_s);
     Response response;
     response.said = root_->next_message(now_s).value_or(Downward());
     response.joining = up.joined;
     response.stalled = std::exchange(stalled_, {});
+    asked_ = response.stalled;
     return response;
 }
 

@@ -63,6 +63,8 @@ class Coordination {
     Ranks joining_;
     std::vector<Waiting> waiting_;
     Stalled stalled_;
+    /// At the root: stalled names about which the last response asked all ranks.
+    Stalled asked_;
     Ranks joined_;
 };
 

@@ -60,6 +60,7 @@ std::string packed(const Upward& message) {
         writer.text(waiting.name);
         writer.number(waiting.waited_ms);
         writer.ranks(waiting.announced);
+        writer.ranks(waiting.answered);
     }
     writer.number(message.check.has_value());
     if (message.check) {
@@ -119,6 +120,7 @@ Upward upward_of(std::string_view data, std::int64_t ranks) {
         waiting.name = reader.text();
         waiting.waited_ms = reader.number();
         waiting.announced = reader.ranks(ranks);
+        waiting.answered = reader.ranks(ranks);
         message.waiting.push_back(std::move(waiting));
     }
     if (reader.number(1) == 1) {

@@ -21,11 +21,12 @@ struct Version {
 };
 using Versions = std::vector<Version>;
 
-/// A request for which ranks of the subtree wait, and who of them announced it.
+/// Report about a request that has not been announced by all ranks of a subtree.
 struct Waiting {
     std::string name;
-    std::uint64_t waited_ms = 0;
-    Ranks announced;
+    std::uint64_t waited_ms = 0;  ///< 0 in an answer to the root's question
+    Ranks announced;              ///< ranks that are known to have announced the request
+    Ranks answered = {};          ///< ranks whose answer to the root's question this is
 };
 
 /// To the parent, about the sender's whole subtree.

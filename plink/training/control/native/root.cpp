@@ -9,14 +9,15 @@ namespace plink::control {
 
 namespace {
 
-// So long the root waits for what other ranks know of a stall before it tells all.
-constexpr double kGathering_s = 0.1;
+// Seconds that the root waits for ranks to answer whether they have announced a stalled name. A
+// rank that has not answered by then, such as a stopped process, is named as missing.
+constexpr double kAnswerTimeout_s = 5.0;
 
 }  // namespace
 
 double Root::wakes_s() const {
     double wakes_s = ready_since_s_ + settings_.cycle_s;
-    for (const auto& [name, stall] : stalled_) wakes_s = std::min(wakes_s, stall.at_s);
+    for (const auto& [name, stall] : stalled_) wakes_s = std::min(wakes_s, stall.deadline_s);
     return wakes_s;
 }
 
@@ -59,11 +60,12 @@ bool Root::hear_of(const Waiting& waiting, double now_s) {
     const auto [found, is_new] = stalled_.try_emplace(waiting.name);
     Stall& stall = found->second;
     if (is_new) {
-        stall = {now_s + kGathering_s, waiting, stalls_++};
+        stall = {now_s + kAnswerTimeout_s, waiting, stalls_++};
         return true;
     }
     stall.waiting.waited_ms = std::max(stall.waiting.waited_ms, waiting.waited_ms);
     stall.waiting.announced |= waiting.announced;
+    stall.waiting.answered |= waiting.answered;
     return false;
 }
 
@@ -109,7 +111,9 @@ void Root::release() {
 void Root::tell_stalls(double now_s) {
     std::vector<Stall> due;
     for (auto it = stalled_.begin(); it != stalled_.end();) {
-        if (now_s < it->second.at_s) {
+        const Waiting& waiting = it->second.waiting;
+        const Ranks missing = all_ - waiting.announced - joined_;
+        if (now_s < it->second.deadline_s && !(missing - waiting.answered).empty()) {
             ++it;
         } else {
             due.push_back(std::move(it->second));

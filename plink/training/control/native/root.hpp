@@ -35,9 +35,9 @@ class Root {
     void fail(const std::string& text);
     /// These have joined; the highest of those that did so at once counts as the last.
     void join(const Ranks& ranks);
-    /// Some ranks have waited long, or say only who announced it. Returns whether it is news.
+    /// Record a report or an answer about a stalled name; return whether the stall is new.
     bool hear_of(const Waiting& waiting, double now_s);
-    /// All ranks are to say who has announced it, of whom nobody has heard yet.
+    /// Ask all ranks, with the next message, whether they have announced a stalled name.
     void ask(const Waiting& waiting);
     /// So many released batches have ended here.
     void done(std::int64_t batches);
@@ -46,7 +46,7 @@ class Root {
 
   private:
     struct Stall {
-        double at_s;
+        double deadline_s;  ///< when the root stops waiting for answers
         Waiting waiting;
         std::uint64_t number;  ///< they are told in the order in which they came
     };

@@ -201,10 +201,12 @@ void Tree::pass_on(double now_s) {
         }
     }
     for (const Waiting& waiting : part_.stalled(now_s)) pass_on_stall(waiting, now_s);
+    answer(now_s);
     if (root_) {
         root_->join(std::exchange(up_, {}).joined);
         while (const auto message = root_->next_message(now_s)) {
             obey(*message, packed(*message), now_s);
+            answer(now_s);
         }
     } else if (!up_.is_empty()) {
         up_.seen = taken_;
@@ -246,7 +248,10 @@ void Tree::obey(const Downward& message, std::string_view data, double now_s) {
     part_.refuse(refused);
     for (const auto& [name, text] : message.refused) refuse(name, text);
     for (const std::string& text : message.warnings) actions_.push_back(Warn{text});
-    for (const auto& [name, waited_ms] : message.stalled) answer(name, waited_ms, now_s);
+    for (const auto& [name, waited_ms] : message.stalled) {
+        part_.backdate(name, now_s - static_cast<double>(waited_ms) / 1000.0, now_s);
+        asked_.push_back(name);
+    }
     if (message.last) {
         own_.begin_anew();
         part_.begin_anew();
@@ -288,11 +293,12 @@ void Tree::refuse(const std::string& name, const std::string& text) {
     if (own_.forget(name)) actions_.push_back(Refuse{name, text});
 }
 
-/// Others have waited long for a name: say who below announced it, if not all have.
-void Tree::answer(const std::string& name, std::uint64_t waited_ms, double now_s) {
-    part_.backdate(name, now_s - static_cast<double>(waited_ms) / 1000.0, now_s);
-    if (root_ || part_.is_passed_on(name)) return;
-    up_.waiting.push_back({name, 0, part_.announced(name)});
+/// Answers which ranks of the subtree announced a stalled name, also if none is known to: the root
+/// names a rank as missing only after its answer.
+void Tree::answer(double now_s) {
+    for (const std::string& name : std::exchange(asked_, {})) {
+        pass_on_stall({name, 0, {}, Ranks::of(place_.rank)}, now_s);
+    }
 }
 
 /// Nothing can go on, which all ranks are to hear.

@@ -45,7 +45,7 @@ class Tree final : public Machine {
     void say_complete(const Versions& versions);
     void pass_on_stall(const Waiting& waiting, double now_s);
     void obey(const Downward& message, std::string_view data, double now_s);
-    void answer(const std::string& name, std::uint64_t waited_ms, double now_s);
+    void answer(double now_s);
     void release(const Downward& message);
     void refuse(const std::string& name, const std::string& text);
     void break_off(const std::string& text);
@@ -66,6 +66,8 @@ class Tree final : public Machine {
     /// By name, the root's message by which it was refused: what was said before it is void.
     std::unordered_map<std::string, std::uint64_t> refused_;
     std::unordered_map<std::uint64_t, std::uint64_t> checks_;
+    /// Stalled names about which the root asks, and which this rank has not answered yet.
+    std::vector<std::string> asked_;
     std::string failed_;
     Upward up_;
     std::vector<Action> actions_;
