@@ -71,7 +71,7 @@ class Listener:
         return [ListedHost(name, place="callers") for name in names]
 
     def refusals(self) -> list[str]:
-        """Return the reasons for which agents were refused, the first three."""
+        """Return the first three different reasons for which agents were refused."""
         with self._changed:
             return list(self._refused)
 
@@ -133,10 +133,12 @@ class Listener:
                 (transport or connection).close()
             connection.close()
             reason = str(error) or type(error).__name__
+            if not isinstance(error, HostListError):
+                reason = f"{address}: {reason}"
             with self._changed:
-                if len(self._refused) < _SHOWN:
-                    is_named = isinstance(error, HostListError)
-                    self._refused.append(reason if is_named else f"{address}: {reason}")
+                # An agent that is refused connects again and again.
+                if reason not in self._refused and len(self._refused) < _SHOWN:
+                    self._refused.append(reason)
 
     def _greet(self, transport: CallTransport, address: str) -> str:
         """Authenticate plink and an agent to each other; return the host name that it gives."""

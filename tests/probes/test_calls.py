@@ -15,7 +15,7 @@ import paramiko
 import pytest
 
 from plink.probes.calls.agent import CallTarget, _SshServer, derive_keys, serve
-from plink.probes.calls.listener import Listener, gather
+from plink.probes.calls.listener import CallOpener, Listener, gather
 from plink.probes.errors import HostError, HostListError, OptionError
 from plink.probes.hosts.hostlist import ListedHost
 from plink.probes.options import ListenOptions
@@ -178,6 +178,18 @@ def test_an_agent_with_another_secret_is_turned_away(listener: Listener) -> None
     assert listener.refusals()[0] == "127.0.0.1: its agent has another secret"
 
 
+def test_one_agent_that_is_refused_again_and_again_hides_no_other(listener: Listener) -> None:
+    strangers = [f"far{number}" for number in range(4)]
+    with ExitStack() as calling:
+        for name in strangers:
+            said = calling.enter_context(agent(listener.port, name, b"another-secret-altogether"))
+            wait_for(lambda said=said: any("has another secret" in line for line in said), 60)
+        calling.enter_context(agent(listener.port, "-rf $(id)"))
+        wait_for(lambda: any("the agent at 127.0.0.1" in text for text in listener.refusals()), 60)
+        assert len(listener.refusals()) == 2
+        listener.close()
+
+
 def test_an_agent_waits_for_its_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("plink.probes.calls.agent._HANDSHAKE_S", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as server, agent(server.getsockname()[1], "far"):
@@ -240,22 +252,34 @@ def test_an_agent_calls_again_when_plink_comes_back() -> None:
     assert "refused" in said[0]
 
 
-def test_hosts_of_a_list_are_waited_for_and_the_missing_named() -> None:
-    listed = [ListedHost("a"), ListedHost("b")]
+def test_hosts_of_a_list_are_waited_for() -> None:
+    listed = [ListedHost("a")]
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
-    with (
-        agent(port, "a"),
-        reach(listed, options(port=port, wait_s=2.0), network=ip_network("127.0.0.0/8")) as reached,
-    ):
+    way = options(port=port, wait_s=60.0)
+    with agent(port, "a"), reach(listed, way, network=ip_network("127.0.0.0/8")) as reached:
         assert [host.name for host in reached.hosts] == ["a"]
-        (failure,) = reached.failures
-        assert isinstance(failure, HostError)
-        assert (failure.host, str(failure)) == (
+        assert reached.failures == []
+        reached.opener.close()
+
+
+def test_hosts_of_a_list_that_do_not_call_are_named(listener: Listener) -> None:
+    listed = [ListedHost("a"), ListedHost("b")]
+    with agent(listener.port, "a"):
+        listener.wait_until(lambda names: names == {"a"}, 60)
+        opener = CallOpener(listener, wait_s=2.0)
+        opener.prepare(listed)
+        assert opener.open(listed[0]).run("true").status == 0
+        with pytest.raises(HostError) as caught:
+            opener.open(listed[1])
+        assert (caught.value.host, str(caught.value)) == (
             "b",
             "its agent has not connected to plink within 2 s",
         )
-        reached.opener.close()
+        with reach(listed, listener, network=ip_network("127.0.0.0/8")) as reached:
+            assert [host.name for host in reached.hosts] == ["a"]
+            assert [failure.host for failure in reached.failures] == ["b"]
+            reached.opener.close()
 
 
 def test_fewer_than_two_callers_are_no_run() -> None:
