@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import logging
+import math
 import os
 import select
 import socket
@@ -222,8 +223,9 @@ class SshOpener(Opener):
         transport = self._register(paramiko.Transport(connection))
         timeout_s = self._options.timeout_s
         transport.auth_timeout = transport.channel_timeout = timeout_s
-        # Later than the limit below, which tells silence from a wrong answer.
-        transport.banner_timeout = timeout_s + 1
+        # `start_client` has the limit, so that silence is told from a wrong answer; what waits for
+        # the banner ends when the transport is closed.
+        transport.banner_timeout = math.inf
         try:
             prefer_known(transport, known)
             transport.start_client(timeout=timeout_s)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import signal
-import threading
 import warnings
 from pathlib import Path
 from typing import Any
@@ -156,9 +154,17 @@ def test_an_interrupted_search_has_an_order() -> None:
     rng = np.random.default_rng(1)
     names = [f"n{number:03}" for number in range(200)]
     cluster = plink.MeasuredCluster.from_matrix(names, rng.uniform(20.0, 40.0, (200, 200)))
-    threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
+    searching: list[plink.Progress] = []
+
+    def interrupt(progress: plink.Progress) -> None:
+        # Only the search itself tells of its time limit.
+        if progress.total is not None:
+            searching.append(progress)
+            if len(searching) == 2:
+                signal.raise_signal(signal.SIGINT)
+
     with pytest.warns(plink.PlinkWarning, match="interrupted: this is the best order so far"):
-        order = plink.order(cluster, time_limit_s=60)
+        order = plink.order(cluster, time_limit_s=60, progress=interrupt)
     assert order.solver.ended_by == "interrupt"
     assert sorted(order.names) == names
 

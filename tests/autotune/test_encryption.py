@@ -22,6 +22,7 @@ from plink.cli import run
 from plink.formats import plan as plan_file
 from plink.transport.encryption import context_of
 from plink.transport.tls import Tls
+from support.running import wait_for
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +93,7 @@ def test_who_does_not_fit_is_told_on_both_sides(
     sentences: list[str] = []
     with serving(jobs(), sentences, tls=of_daemon) as port:
         assert shown in looked(port, of_viewer)
+        wait_for(lambda: sentences)
     (sentence,) = sentences
     assert said in sentence
 
@@ -104,6 +106,7 @@ def test_a_certificate_that_is_not_valid_yet_is_not_called_broken_alone(
     both = replace(tls, authority=early.authority)
     with serving(jobs(), sentences, tls=both) as port:
         assert "not valid yet" in looked(port, replace(early, authority=tls.authority))
+        wait_for(lambda: sentences)
     (sentence,) = sentences
     assert "not yet valid" in sentence
 

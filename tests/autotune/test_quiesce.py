@@ -111,7 +111,7 @@ def test_the_others_go_on_when_a_rank_leaves_while_hosts_are_probed() -> None:
 
     def leave() -> None:
         loops[0].call_soon_threadsafe(ranks.job.left, 0.0, 1)
-        wait_for(lambda: len(ranks.sent) > 1)
+        wait_for(lambda: len(ranks.sent) > 1, limit_s=TIMEOUT_S)
 
     watch, ranks = Watch(leave), Ranks(answer)
     ranks.probed(watch)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -100,19 +101,43 @@ def test_nonsense_for_an_answer_ends_the_worker_and_not_plink(answer: str, tmp_p
         gloo.start()
 
 
-def worker(program: str) -> subprocess.Popen[str]:
+def worker(program: str, **environment: str) -> subprocess.Popen[str]:
     pipe = subprocess.PIPE
     return subprocess.Popen(
-        [sys.executable, "-c", program], stdin=pipe, stdout=pipe, stderr=pipe, text=True
+        [sys.executable, "-c", program],
+        stdin=pipe,
+        stdout=pipe,
+        stderr=pipe,
+        text=True,
+        env={**os.environ, **environment},
     )
 
 
-def test_the_worker_ends_with_its_input_also_while_it_starts() -> None:
+# A torch whose import does not end.
+SLOW_TORCH = """\
+import sys, time
+print("importing torch", file=sys.stderr, flush=True)
+time.sleep(1000)
+"""
+
+
+def test_the_worker_ends_with_its_input_also_while_it_starts(tmp_path: Path) -> None:
+    (tmp_path / "torch.py").write_text(SLOW_TORCH)
     path = resources.files("plink.bench.workers").joinpath("torch_collectives.py")
-    process = worker(path.read_text())
-    command = {"do": "start", "address": "127.0.0.1", "idle_limit_s": 60.0}
-    process.communicate(json.dumps(command) + "\n", timeout=10)
-    assert process.returncode == 0
+    command = {"do": "start", "address": "127.0.0.1", "idle_limit_s": 60.0, "library": "gloo"}
+    process = worker(path.read_text(), PYTHONPATH=str(tmp_path))
+    assert process.stdin is not None
+    assert process.stderr is not None
+    try:
+        process.stdin.write(json.dumps(command) + "\n")
+        process.stdin.flush()
+        assert process.stderr.readline() == "importing torch\n"
+        process.stdin.close()
+        assert process.wait() == 0
+    finally:
+        process.kill()
+        with process:
+            pass
 
 
 # A worker that starts at once.

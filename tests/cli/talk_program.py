@@ -1,8 +1,8 @@
-"""Run many command lines in one process, each with its own standard error; print what came.
+"""Run many command lines in one process, each with a standard error of its own.
 
-The arguments: a JSON list of ways in which standard error is (`usual`, `full`, `closed` or `gone`,
-a pipe that nobody reads), one of command lines, in which OUT stands for the way, and the file that
-gets a JSON object: the exit codes, by way.
+The arguments: how standard error is (`usual`, `full`, `closed` or `gone`, a pipe that nobody
+reads), a JSON list of command lines, in which OUT stands for that word, and the file that gets a
+JSON list of the exit codes.
 """
 
 from __future__ import annotations
@@ -55,5 +55,5 @@ def run_all(kind: str, lines: list[list[str]]) -> list[object]:
 
 
 if __name__ == "__main__":
-    kinds, lines = json.loads(sys.argv[1]), json.loads(sys.argv[2])
-    Path(sys.argv[3]).write_text(json.dumps({kind: run_all(kind, lines) for kind in kinds}))
+    kind, lines = sys.argv[1], json.loads(sys.argv[2])
+    Path(sys.argv[3]).write_text(json.dumps(run_all(kind, lines)))

@@ -13,7 +13,7 @@ from plink.solvers.contention.network import Network, make_network
 from plink.solvers.contention.stages import Floats, Ranks
 from plink.solvers.contention.time import TableTimer
 from plink.solvers.limits import Deadline
-from plink.solvers.search import SearchOptions, Solution
+from plink.solvers.search import OnProgress, SearchOptions, Solution
 
 
 def search(
@@ -25,10 +25,11 @@ def search(
     seed: int = 0,
     time_limit_s: float = 2.0,
     tie_distance: Floats | None = None,
+    on_progress: OnProgress | None = None,
 ) -> Solution:
     """What a search by contention finds, from the listed order unless others are given."""
     clock = TableTimer(table, network, position_of)
-    options = SearchOptions(Deadline(time_limit_s), seed)
+    options = SearchOptions(Deadline(time_limit_s), seed, on_progress=on_progress)
     return search_by_contention(clock, starts or [range(network.hosts)], options, tie_distance)
 
 

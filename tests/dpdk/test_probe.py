@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -24,7 +23,7 @@ from support.plink_command import (
     wait_until_no_agents,
 )
 from support.require import require_dpdk
-from support.running import wait_for
+from support.running import started, wait_for
 
 pytestmark = pytest.mark.lab
 
@@ -71,16 +70,12 @@ def test_a_killed_agent_costs_one_host_and_resume_fills_it_in(lab: Lab, tmp_path
     victim, *others = lab.names
     options = (*ssh_options(lab), "--tool", "dpdk", "--count", 2000, "--passes", 1)
 
-    def kill() -> None:
-        wait_for(lambda: agents_on(lab, victim), 30.0)
+    with started("probe", lab.hosts_file, "-o", out, *options) as run:
+        wait_for(lambda: agents_on(lab, victim), run)
         os.kill(agents_on(lab, victim)[0], signal.SIGKILL)
-
-    killing = threading.Thread(target=kill)
-    killing.start()
-    done = plink_here("probe", lab.hosts_file, "-o", out, *options)
-    killing.join()
-    assert done.code == 3, done.stderr
-    assert f"warning: {victim}: its echo agent ended" in done.stderr
+        _, complaint = run.communicate()
+    assert run.returncode == 3, complaint
+    assert f"warning: {victim}: its echo agent ended" in complaint
     assert measured(out) == pairs_among(others)
     done = plink_here("probe", *ssh_options(lab), "--resume", out, *QUICK)
     assert done.code == 0, done.stderr

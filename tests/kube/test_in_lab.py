@@ -21,6 +21,7 @@ from support.lab import Lab, lab_cluster
 from support.needs import declared
 from support.plink_command import plink_here
 from support.require import require_root
+from support.running import wait_for
 
 yaml = pytest.importorskip("yaml")
 
@@ -167,7 +168,7 @@ def test_racks_become_labels(
     told = podman("logs", agents[0], check=False).stderr
     assert probed.returncode == 0, probed.stderr + told
     # An agent is the first process of its container, which is left what nobody else waits for.
-    assert "Z" not in podman("top", agents[0], "state").stdout.split()
+    wait_for(lambda: "Z" not in podman("top", agents[0], "state").stdout.split())
 
     labelled = run(pod, containers["labels"])
     assert labelled.returncode == 0, labelled.stderr

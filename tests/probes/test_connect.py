@@ -20,6 +20,7 @@ from plink.probes.reach import reach
 from plink.probes.remote.session import Session, for_each
 from plink.probes.ssh.config import SshConfig, Target
 from plink.probes.ssh.connect import SshOpener
+from support.running import wait_for
 from support.sshd import Sshd, make_key, mute_port
 
 pytestmark = pytest.mark.timing
@@ -228,7 +229,7 @@ def test_an_interrupt_ends_at_once(sshd: Sshd, tmp_path: Path) -> None:
             env={**os.environ, "PYTHONPATH": str(Path(_root()))},
         )
         try:
-            _wait_for_connection(process.pid, port)
+            wait_for(lambda: is_connected(process.pid, port), process)
             process.send_signal(signal.SIGINT)
             # At the limit of a connection it ends with another code.
             _, stderr = process.communicate(timeout=60)
@@ -245,13 +246,10 @@ def _root() -> str:
     return str(Path(plink.__file__).parents[1])
 
 
-def _wait_for_connection(pid: int, port: int) -> None:
-    """Until the process has a connection to that port on loopback (/proc/net/tcp, state 01)."""
-    wanted = f"0100007F:{port:04X} 01"
-    end_s = time.monotonic() + 20
-    while wanted not in Path(f"/proc/{pid}/net/tcp").read_text():
-        assert time.monotonic() < end_s
-        time.sleep(0.02)
+def is_connected(pid: int, port: int) -> bool:
+    """Return whether a process has a connection to a port on loopback."""
+    # State 01 of /proc/net/tcp.
+    return f"0100007F:{port:04X} 01" in Path(f"/proc/{pid}/net/tcp").read_text()
 
 
 def test_the_own_key_is_not_for_jump_hosts(tmp_path: Path) -> None:

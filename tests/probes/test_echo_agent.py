@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import select
+import signal
 import socket
 import subprocess
 import threading
@@ -20,6 +22,11 @@ pytestmark = pytest.mark.timing
 ADDRESS = "127.0.2.1"
 PEER = "127.0.2.2"
 
+# The limit of what comes at once where nothing is wrong and the machine is not busy.
+LIMIT_S = 30.0
+# The silence in tests that wait for the agent to give a partner up, and must speak to it before.
+SHORT_SILENCE_MS = 2000
+
 
 class Peer:
     """The test as host 0 of a run in which the agent is host 1."""
@@ -28,11 +35,11 @@ class Peer:
         self,
         pace: str = "free",
         count: int = 50,
-        silence_ms: int = 400,
+        silence_ms: int = 10_000,
     ) -> None:
         self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self.socket.bind((PEER, 0))
-        self.socket.settimeout(2.0)
+        self.socket.settimeout(LIMIT_S)
         self.agent = start_agent()
         self.say(
             f"run 1 {count} {silence_ms} {pace} {SECRET}\npercentiles 10 0 100\nbind {ADDRESS} 0"
@@ -58,20 +65,22 @@ class Peer:
         self.socket.sendto(packet, (ADDRESS, self.port))
         return packet
 
-    def ask(self, message: int, answer: int, number: int) -> bytes:
-        """Say something until it is answered so."""
-        deadline = time.monotonic() + 5.0
+    def ask(self, message: int, number: int, *answers: int) -> bytes:
+        """Say something, again and again, until one of these messages answers it."""
+        deadline = time.monotonic() + LIMIT_S
         while time.monotonic() < deadline:
             self.send(message, number)
-            packet = self.socket.recv(2048)
-            if echo_packet.fields(packet)[0] == answer:
-                return packet
+            if select.select([self.socket], [], [], 0.05)[0]:
+                packet = self.socket.recv(2048)
+                kind, about, *_ = echo_packet.fields(packet)
+                if about == number and kind in answers:
+                    return packet
             time.sleep(0.002)
         raise AssertionError(f"no answer to {message}")
 
     def receive(self, message: int) -> bytes:
         """The next packet of that kind; the agent repeats what was not answered."""
-        deadline = time.monotonic() + 5.0
+        deadline = time.monotonic() + LIMIT_S
         while time.monotonic() < deadline:
             packet = self.socket.recv(2048)
             if echo_packet.fields(packet)[0] == message:
@@ -88,7 +97,7 @@ class Peer:
                     return False
             except TimeoutError:
                 break
-        self.socket.settimeout(2.0)
+        self.socket.settimeout(LIMIT_S)
         return True
 
     def close(self) -> None:
@@ -101,6 +110,13 @@ class Peer:
 @pytest.fixture
 def peer() -> Iterator[Peer]:
     peer = Peer()
+    yield peer
+    peer.close()
+
+
+@pytest.fixture
+def impatient_peer() -> Iterator[Peer]:
+    peer = Peer(silence_ms=SHORT_SILENCE_MS)
     yield peer
     peer.close()
 
@@ -136,7 +152,9 @@ def test_a_whole_meeting(peer: Peer) -> None:
     peer.receive(echo_packet.OVER)
     peer.send(echo_packet.BYE)
     verb, number, partner, sent, received, *times_ns = peer.hear().split()
-    assert (verb, number, partner, sent, received) == ("rtt", "5", "0", "50", "46")
+    assert (verb, number, partner, sent) == ("rtt", "5", "0", "50")
+    # An echo that a busy processor delays counts as lost, as do the four that were never sent.
+    assert 25 <= int(received) <= 46
     low, least, most = map(int, times_ns)
     assert 1_000 < least <= low <= most < 1_000_000_000
     assert peer.hear().startswith("over 5 0 ")
@@ -157,21 +175,47 @@ def answer_probes(peer: Peer, delays_s: Callable[[int], float]) -> int:
             peer.send(echo_packet.ECHO, number, sequence)
 
 
-def lead(peer: Peer, number: int = 5) -> None:
-    """The leader's part until the agent probes."""
+def lead_to_turn(peer: Peer, number: int = 5) -> int | None:
+    """Play the leader until the agent probes.
+
+    Returns:
+        The sequence number of the agent's first probe; None where it probes nothing.
+    """
     # An agent that is to meet on a processor of its own says `wait` for a moment first.
-    peer.ask(echo_packet.HELLO, echo_packet.READY, number)
-    peer.send(echo_packet.TURN, number)
+    peer.ask(echo_packet.HELLO, number, echo_packet.READY)
+    packet = peer.ask(echo_packet.TURN, number, echo_packet.PROBE, echo_packet.OVER)
+    message, *_, sequence = echo_packet.fields(packet)
+    return sequence if message == echo_packet.PROBE else None
+
+
+def lead(peer: Peer, number: int = 5) -> None:
+    """Play the leader until the agent probes, and answer its first probe."""
+    sequence = lead_to_turn(peer, number)
+    if sequence is not None:
+        peer.send(echo_packet.ECHO, number, sequence)
+
+
+def test_a_pause_of_the_agent_is_no_silence_of_its_partner() -> None:
+    """As where the machine, or the agent's virtual machine, stands still for a moment."""
+    silence_s = 1.0
+    with contextlib.closing(Peer(silence_ms=round(silence_s * 1000))) as peer:
+        peer.ask(echo_packet.HELLO, 5, echo_packet.READY)
+        os.kill(peer.agent.pid, signal.SIGSTOP)
+        time.sleep(1.5 * silence_s)
+        os.kill(peer.agent.pid, signal.SIGCONT)
+        # By now it has looked whether it was silent for too long.
+        time.sleep(0.1 * silence_s)
+        peer.ask(echo_packet.TURN, 5, echo_packet.PROBE)
 
 
 def test_one_lost_probe_is_no_silence_to_the_partner() -> None:
     silence_s = 3.0
     with contextlib.closing(Peer(count=2, silence_ms=round(silence_s * 1000))) as peer:
-        lead(peer)
-        first = echo_packet.fields(peer.receive(echo_packet.PROBE))
+        first = lead_to_turn(peer)
+        assert first is not None
         # So far away that an echo may take longer than the partner is patient.
         time.sleep(0.2)
-        peer.send(echo_packet.ECHO, 5, first[-1])
+        peer.send(echo_packet.ECHO, 5, first)
         peer.receive(echo_packet.PROBE)
         lost_at = time.monotonic()
         peer.socket.settimeout(2 * silence_s)
@@ -186,7 +230,8 @@ def test_it_tells_how_long_it_ran_and_waited(peer: Peer) -> None:
     verb, _, _, *rest = peer.hear().split()
     elapsed_us, run_us = map(int, rest[:2])
     assert verb == "over"
-    assert elapsed_us > 50 * 2000
+    # The first probe was answered at once.
+    assert elapsed_us > 49 * 2000
     assert 0 < run_us < elapsed_us / 2
     assert rest[2] == "-" or 0 <= int(rest[2]) < elapsed_us
 
@@ -206,16 +251,16 @@ def test_a_pair_meets_again(peer: Peer) -> None:
     assert peer.hear().startswith("over 7 0 ")
 
 
-def test_a_host_that_it_was_not_told_of_before_is_met(peer: Peer) -> None:
-    lead(peer)
-    answer_probes(peer, lambda _: 0.0)
-    assert peer.hear().startswith("rtt 5 0 ")
-    assert peer.hear().startswith("over 5 0 ")
-    port = peer.socket.getsockname()[1]
+def test_a_host_that_it_was_not_told_of_before_is_met(impatient_peer: Peer) -> None:
+    lead(impatient_peer)
+    answer_probes(impatient_peer, lambda _: 0.0)
+    assert impatient_peer.hear().startswith("rtt 5 0 ")
+    assert impatient_peer.hear().startswith("over 5 0 ")
+    port = impatient_peer.socket.getsockname()[1]
     # Nobody is there: it knocks, and gives the pair up.
-    peer.say(f"peer 2 {PEER} {port}\nagain 6 2 probe any")
-    assert echo_packet.fields(peer.receive(echo_packet.HELLO))[1:4] == (6, 1, 2)
-    assert peer.hear() == "lost 6 2 silent"
+    impatient_peer.say(f"peer 2 {PEER} {port}\nagain 6 2 probe any")
+    assert echo_packet.fields(impatient_peer.receive(echo_packet.HELLO))[1:4] == (6, 1, 2)
+    assert impatient_peer.hear() == "lost 6 2 silent"
 
 
 @pytest.mark.parametrize(
@@ -261,26 +306,28 @@ def test_a_packet_for_another_host_gets_no_answer(peer: Peer) -> None:
     assert peer.is_silent()
 
 
-def test_a_leader_that_never_comes_is_given_up(peer: Peer) -> None:
-    assert peer.hear() == "lost 5 0 silent"
-    assert peer.hear().startswith("over 5 0 ")
-    peer.send(echo_packet.HELLO)
-    peer.receive(echo_packet.PAST)
+def test_a_leader_that_never_comes_is_given_up() -> None:
+    with contextlib.closing(Peer(silence_ms=400)) as peer:
+        assert peer.hear() == "lost 5 0 silent"
+        assert peer.hear().startswith("over 5 0 ")
+        peer.send(echo_packet.HELLO)
+        peer.receive(echo_packet.PAST)
 
 
-def test_a_leader_that_is_late_but_alive_is_waited_for(peer: Peer) -> None:
-    begun = time.monotonic()
-    while time.monotonic() - begun < 1.2:
-        peer.receive(echo_packet.KNOCK)
-        peer.send(echo_packet.WAIT)
-    peer.send(echo_packet.HELLO)
-    peer.receive(echo_packet.READY)
+def test_a_leader_that_is_late_but_alive_is_waited_for() -> None:
+    with contextlib.closing(Peer(silence_ms=3000)) as peer:
+        begun = time.monotonic()
+        while time.monotonic() - begun < 4.0:
+            peer.receive(echo_packet.KNOCK)
+            peer.send(echo_packet.WAIT)
+        peer.send(echo_packet.HELLO)
+        peer.receive(echo_packet.READY)
 
 
-def test_a_leader_that_stops_answering_is_given_up(peer: Peer) -> None:
-    peer.send(echo_packet.HELLO)
-    peer.receive(echo_packet.READY)
-    assert peer.hear() == "lost 5 0 silent"
+def test_a_leader_that_stops_answering_is_given_up(impatient_peer: Peer) -> None:
+    impatient_peer.send(echo_packet.HELLO)
+    impatient_peer.receive(echo_packet.READY)
+    assert impatient_peer.hear() == "lost 5 0 silent"
 
 
 def test_a_leader_that_is_gone_is_not_waited_for(peer: Peer) -> None:
@@ -288,20 +335,23 @@ def test_a_leader_that_is_gone_is_not_waited_for(peer: Peer) -> None:
     assert peer.hear() == "lost 5 0 gone"
 
 
-def test_a_granted_follower_waits_for_its_grant(granted_peer: Peer) -> None:
-    assert granted_peer.is_silent(0.6)
-    granted_peer.send(echo_packet.HELLO)
-    granted_peer.receive(echo_packet.WAIT)
-    granted_peer.say("go 5 0")
-    granted_peer.receive(echo_packet.KNOCK)
-    granted_peer.send(echo_packet.HELLO)
-    granted_peer.receive(echo_packet.READY)
+def test_a_granted_follower_waits_for_its_grant() -> None:
+    with contextlib.closing(Peer("granted", silence_ms=SHORT_SILENCE_MS)) as peer:
+        # For longer than it waits for a silent leader.
+        assert peer.is_silent(1.25 * SHORT_SILENCE_MS / 1000)
+        peer.send(echo_packet.HELLO)
+        peer.receive(echo_packet.WAIT)
+        peer.say("go 5 0")
+        peer.receive(echo_packet.KNOCK)
+        peer.send(echo_packet.HELLO)
+        peer.receive(echo_packet.READY)
 
 
-def test_a_granted_follower_gives_a_silent_leader_up(granted_peer: Peer) -> None:
-    granted_peer.say("go 5 0")
-    assert granted_peer.hear() == "lost 5 0 silent"
-    assert granted_peer.hear().startswith("over 5 0 ")
+def test_a_granted_follower_gives_a_silent_leader_up() -> None:
+    with contextlib.closing(Peer("granted", silence_ms=400)) as peer:
+        peer.say("go 5 0")
+        assert peer.hear() == "lost 5 0 silent"
+        assert peer.hear().startswith("over 5 0 ")
 
 
 def test_a_suspect_is_waited_for_less() -> None:
@@ -322,14 +372,16 @@ def test_a_greeting_for_an_unknown_round_is_ignored(granted_peer: Peer) -> None:
     assert granted_peer.is_silent()
 
 
-def test_a_partner_that_leaves_in_the_middle_is_no_reading(peer: Peer) -> None:
-    peer.send(echo_packet.HELLO)
-    peer.receive(echo_packet.READY)
-    peer.send(echo_packet.TURN)
-    for _ in range(5):
-        sequence = echo_packet.fields(peer.receive(echo_packet.PROBE))[4]
-        peer.send(echo_packet.ECHO, sequence=sequence)
-    assert peer.hear() == "lost 5 0 silent"
+def test_a_partner_that_leaves_in_the_middle_is_no_reading() -> None:
+    # The agent does not send that many probes before it gives the partner up.
+    with contextlib.closing(Peer(count=1000, silence_ms=SHORT_SILENCE_MS)) as peer:
+        peer.send(echo_packet.HELLO)
+        peer.receive(echo_packet.READY)
+        peer.send(echo_packet.TURN)
+        for _ in range(5):
+            sequence = echo_packet.fields(peer.receive(echo_packet.PROBE))[4]
+            peer.send(echo_packet.ECHO, sequence=sequence)
+        assert peer.hear() == "lost 5 0 silent"
 
 
 def test_the_agent_says_that_it_lives(peer: Peer) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from autotune.real_ranks import training
-from autotune.serving import SECRET, TIMEOUT_S
+from autotune.serving import SECRET
 from labkit import operations
 from labkit.registry import ROOT_REGISTRY, Registry
 from plink.autotune.log import records
@@ -204,11 +204,11 @@ def test_a_job_gets_the_groups_of_a_host_that_moved(
                 assert daemon.stdout is not None
                 port = int(daemon.stdout.readline().split()[0].rpartition(":")[2])
                 with training(plan.forest, port) as state:
-                    wait_for(lambda: partition_of_log(log) == partition(plan))
+                    wait_for(lambda: partition_of_log(log) == partition(plan), daemon)
                     daemon.send_signal(signal.SIGUSR1)
-                    wait_for(lambda: partition_of_log(log) == expected, TIMEOUT_S)
+                    wait_for(lambda: partition_of_log(log) == expected, daemon)
                     # The first plan once more, with which ranks paused, and the new one.
-                    wait_for(lambda: min(state.plans) >= 2)
+                    wait_for(lambda: min(state.plans) >= 2, daemon)
             finally:
                 daemon.kill()
     renewed = cluster_file.read_cluster(str(cluster))

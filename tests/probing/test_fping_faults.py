@@ -36,7 +36,7 @@ def run_of(lab: Lab, out: Path, count: int) -> AbstractContextManager[subprocess
 def test_an_interrupt_stops_at_once_and_keeps_what_there_is(lab: Lab, tmp_path: Path) -> None:
     out = tmp_path / "c.json"
     with run_of(lab, out, 1000) as run:
-        wait_for_next(lambda: measuring(lab))
+        wait_for_next(lambda: measuring(lab), run)
         run.send_signal(signal.SIGINT)
         _, complaint = run.communicate(timeout=20)
     assert run.returncode == 3, complaint
@@ -47,7 +47,7 @@ def test_an_interrupt_stops_at_once_and_keeps_what_there_is(lab: Lab, tmp_path: 
 
 def test_a_killed_coordinator_leaves_no_fping(lab: Lab, tmp_path: Path) -> None:
     with run_of(lab, tmp_path / "c.json", 10_000) as run:
-        wait_for(lambda: measuring(lab))
+        wait_for(lambda: measuring(lab), run)
         run.kill()
         run.communicate()
     wait_for(lambda: not fpings(lab))

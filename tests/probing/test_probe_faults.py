@@ -143,7 +143,7 @@ def test_an_interrupt_keeps_what_there_is(lab: Lab, tmp_path: Path) -> None:
     before = datagrams(lab)
     run = start_long_run(lab, lab.hosts_file, out)
     # More than a round of three pairs sends, and far less than all.
-    wait_for(lambda: datagrams(lab) - before > 8 * 2 * LONG_COUNT, 60.0)
+    wait_for(lambda: datagrams(lab) - before > 8 * 2 * LONG_COUNT, run)
     run.send_signal(signal.SIGINT)
     _, complaint = run.communicate(timeout=30)
     assert run.returncode == 3, complaint
@@ -174,7 +174,7 @@ def test_an_early_interrupt_leaves_nothing(
     out = tmp_path / "c.json"
     wait_for(lambda: not busy(lab))
     run = start_long_run(lab, three, out, "--ssh-concurrency", "1")
-    wait_for(lambda: EARLY[moment](lab), 30.0)
+    wait_for(lambda: EARLY[moment](lab), run)
     run.send_signal(signal.SIGINT)
     _, complaint = run.communicate(timeout=30)
     assert "Traceback" not in complaint
@@ -186,7 +186,7 @@ def test_an_early_interrupt_leaves_nothing(
 
 def test_a_killed_coordinator_leaves_no_agents(lab: Lab, three: Path, tmp_path: Path) -> None:
     run = start_long_run(lab, three, tmp_path / "c.json")
-    wait_for(lambda: agents_on(lab, lab.names[0]), 30.0)
+    wait_for(lambda: agents_on(lab, lab.names[0]), run)
     run.kill()
     run.communicate()
     wait_until_no_agents(lab)

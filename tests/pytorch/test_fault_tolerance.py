@@ -136,7 +136,7 @@ def test_managers_lose_a_step_and_go_on(
         outcomes = []
         try:
             # A quorum waits for all whose heartbeats the lighthouse has heard, and for no others.
-            wait_for(lambda: hears(lighthouse, replicas), TIMEOUT.seconds)
+            wait_for(lambda: hears(lighthouse, replicas), limit_s=TIMEOUT.seconds)
             while manager.current_step() < (2 if number else 4):
                 manager.start_quorum()
                 gradient = torch.full((3,), number + 1.0)

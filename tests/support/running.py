@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import subprocess
 import time
 from collections.abc import Callable, Collection, Iterator
@@ -35,17 +36,36 @@ def programs(lab: Lab, word: str) -> list[int]:
     return found
 
 
-def wait_for(condition: Callable[[], object], seconds: float = 20.0) -> None:
-    """Wait until it is so; fail where it never is."""
-    deadline = time.monotonic() + seconds
+def wait_for(
+    condition: Callable[[], object],
+    process: subprocess.Popen[str] | None = None,
+    *,
+    limit_s: float = math.inf,
+) -> None:
+    """Wait until a condition holds, in the main thread as long as pytest lets the test run.
+
+    Args:
+        process: the process that is to bring the condition about.
+        limit_s: seconds to wait; needed in another thread, which nothing else interrupts.
+
+    Raises:
+        AssertionError: the condition does not hold, and the process has ended or time is over.
+    """
+    deadline = time.monotonic() + limit_s
+    is_over = False
     while not condition():
-        assert time.monotonic() < deadline
+        assert not is_over, "the process has ended" if process else "the time is over"
+        # What it did last is looked at once more.
+        is_over = process is not None and process.poll() is not None
+        is_over = is_over or time.monotonic() >= deadline
         time.sleep(0.05)
 
 
-def wait_for_next(found: Callable[[], Collection[int]]) -> None:
+def wait_for_next(
+    found: Callable[[], Collection[int]], process: subprocess.Popen[str] | None = None
+) -> None:
     """Wait until processes have all ended, others have their place, and what they said arrived."""
-    wait_for(found)
+    wait_for(found, process)
     first = set(found())
-    wait_for(lambda: found() and first.isdisjoint(found()))
+    wait_for(lambda: found() and first.isdisjoint(found()), process)
     time.sleep(0.5)

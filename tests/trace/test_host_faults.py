@@ -98,7 +98,7 @@ def tracing(
     tool = ("--tool", "trace", "--remote-python", python)
     options = (*ssh_options(lab), "-o", out, *tool, "--count", 1, "--timeout", 60)
     with started("probe", hosts, *options) as run:
-        wait_for(lambda: len(workers(lab)) == len(hosts.read_text().split()))
+        wait_for(lambda: len(workers(lab)) == len(hosts.read_text().split()), run)
         yield run
 
 
@@ -109,7 +109,7 @@ def test_an_interrupt_keeps_what_there_is_and_leaves_no_worker(routed: Lab, tmp_
     python = fake_python(tmp_path / "python", {silent: f'{REAL} "$@" | tee {said}'})
     with mute(routed, silent), tracing(routed, out, routed.hosts_file, python=python) as run:
         # What the silent host traces itself takes no time.
-        wait_for(lambda: said.read_text().count("traced ") == len(routed.names) - 1)
+        wait_for(lambda: said.read_text().count("traced ") == len(routed.names) - 1, run)
         run.send_signal(signal.SIGINT)
         _, complaint = run.communicate(timeout=20)
     assert run.returncode == 3, complaint
