@@ -23,7 +23,11 @@ from msgspec import Meta, Struct
 
 from plink.engine.addresses import listening
 
+# The longest time between two beats, and the shortest: they cost a thread of each process.
 _BEAT_S = 1.0
+_LEAST_BEAT_S = 0.01
+# Some of them may be late before a process counts as silent.
+_BEATS_WITHIN_SILENCE = 4
 _PAUSE_S = 0.02
 _TOKEN_BYTES = 8
 # What this process holds for callers; the oldest goes first.
@@ -53,12 +57,14 @@ class LifeLine:
 
     Args:
         address: a numeric one of this host.
+        silence_s: seconds without a word after which callers take a process for a silent one.
 
     Raises:
         EngineError: the address is not this host's.
     """
 
-    def __init__(self, address: str) -> None:
+    def __init__(self, address: str, silence_s: float) -> None:
+        self._beat_s = max(_LEAST_BEAT_S, min(_BEAT_S, silence_s / _BEATS_WITHIN_SILENCE))
         self._listener = listening(address, 0, None)
         token = secrets.token_bytes(_TOKEN_BYTES)
         self.address = Address(address, self._listener.getsockname()[1], token.hex())
@@ -89,7 +95,7 @@ class LifeLine:
                 if time.monotonic() >= beat_at:
                     for caller in list(self._callers):
                         self._say(caller, b".")
-                    beat_at = time.monotonic() + _BEAT_S
+                    beat_at = time.monotonic() + self._beat_s
             for caller in self._callers:
                 caller.close()
 

@@ -119,7 +119,7 @@ class Members(Closing):
         self._store = store
         self._options = options or Options()
         address = (list(self._options.addresses) or [default_address()])[0]
-        self._line = LifeLine(address)
+        self._line = LifeLine(address, self._options.silence_timeout_s)
         self._watch = Watch(self._options.silence_timeout_s)
         self._ear = Ear(store, self._watch)
         self._engine: Engine | None = None

@@ -171,7 +171,7 @@ class Lines:
 
     def __init__(self, count: int, store: DirectoryStore) -> None:
         self.store = store
-        self.lines = [LifeLine("127.0.0.1") for _ in range(count)]
+        self.lines = [LifeLine("127.0.0.1", QUICK.silence_timeout_s) for _ in range(count)]
         members = [Member(number, line.address, -1) for number, line in enumerate(self.lines)]
         self.roster = Roster(members, 7, count, "plan", [])
 
@@ -186,7 +186,7 @@ class Lines:
         banned: Sequence[int] = (),
         patience_s: float = 0.5,
     ) -> Roster:
-        watch = Watch(0.5)
+        watch = Watch(QUICK.silence_timeout_s)
         try:
             return Meeting(
                 self.store,
@@ -197,7 +197,7 @@ class Lines:
                 banned=banned,
                 watch=watch,
                 patience_s=patience_s,
-                silence_s=20.0,
+                silence_s=QUICK.silence_timeout_s,
             ).agree(lambda members: str(list(members)))
         finally:
             watch.close()
