@@ -41,7 +41,7 @@ def test_hosts_that_vanish_are_named_and_done_without(lab: Lab, tmp_path: Path) 
         assert len({word["message"] for word in words}) == 1
         assert f"rank 3 ({addresses[3]}) is lost" in words[0]["message"]
 
-        begin_again(ranks[:3], tmp_path / "2", silence_timeout_s=2.0)
+        begin_again(ranks[:3], tmp_path / "2", silence_timeout_s=8.0)
         with cut_off(lab, hosts[1]):
             # Each side takes the other for lost: two ranks agree on one, the third is alone.
             words = [rank.hear() for rank in ranks[:3]]

@@ -13,6 +13,8 @@ from typing import Any
 
 PROGRAM = Path(__file__).with_name("rank_program.py")
 END_TIMEOUT_S = 30
+# Longer than a busy machine stops a process.
+SILENCE_TIMEOUT_S = 20.0
 
 
 class Rank:
@@ -66,7 +68,7 @@ def running_ranks(
     `places`: by rank its address, and what takes a command line to its host.
     """
     task = {"ranks": ranks, "store": str(store), "kind": kind, "items": 100_000}
-    options = {"silence_timeout_s": 20.0, **options}
+    options = {"silence_timeout_s": SILENCE_TIMEOUT_S, **options}
     with contextlib.ExitStack() as stack:
         them = []
         for rank in range(ranks):
@@ -86,9 +88,13 @@ def hear_running(them: Sequence[Rank]) -> None:
 
 
 def begin_again(them: Sequence[Rank], store: Path, **options: Any) -> None:
-    """Those that are left make new engines among themselves, in the same processes."""
+    """Those that are left make new engines among themselves, in the same processes.
+
+    `options` are changes to what they had before, except that a short `silence_timeout_s` does not
+    stay: no rank may be lost from here on unless a test asks for it again.
+    """
     for index, rank in enumerate(them):
-        own = {**rank.task["options"], **options}
+        own = {**rank.task["options"], "silence_timeout_s": SILENCE_TIMEOUT_S, **options}
         there = {"rank": index, "ranks": len(them), "store": str(store), "options": own}
         rank.be({**rank.task, **there})
     hear_running(them)

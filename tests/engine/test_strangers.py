@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 from engine.processes import Rank
 from plink.engine import _native
+from support.ports import reserved_port
 
 pytestmark = pytest.mark.timing
 
@@ -53,12 +54,11 @@ def test_the_oldest_of_the_most_crowded_address_go(sources: list[str], most: int
         assert not any(of_source) or count >= max(left.values()) - 1
 
 
-def free_ports(count: int) -> list[int]:
+@pytest.fixture
+def ports() -> Iterator[list[int]]:
+    """A port for each rank."""
     with contextlib.ExitStack() as stack:
-        sockets = [
-            stack.enter_context(socket.create_server((HOST, 0), backlog=1)) for _ in range(count)
-        ]
-        return [each.getsockname()[1] for each in sockets]
+        yield [stack.enter_context(reserved_port(HOST)) for _ in range(RANKS)]
 
 
 @contextlib.contextmanager
@@ -131,9 +131,12 @@ def of_another_job(connection: socket.socket) -> None:
     [(80, silent), (400, silent), (400, slow), (400, wrong), (400, of_another_job)],
 )
 def test_strangers_who_were_there_first(
-    tmp_path: Path, idle: list[Rank], calls: int, manner: Callable[[socket.socket], None]
+    tmp_path: Path,
+    ports: list[int],
+    idle: list[Rank],
+    calls: int,
+    manner: Callable[[socket.socket], None],
 ) -> None:
-    ports = free_ports(RANKS)
     with contextlib.ExitStack() as stack:
         strangers: list[socket.socket] = []
 
@@ -194,8 +197,7 @@ def flooding(ports: list[int], is_begun: threading.Event, is_over: threading.Eve
         stranger.close()
 
 
-def check_ranks_flooded(them: list[Rank], folder: Path) -> None:
-    ports = free_ports(RANKS)
+def check_ranks_flooded(them: list[Rank], ports: list[int], folder: Path) -> None:
     is_begun, is_over = threading.Event(), threading.Event()
     thread = threading.Thread(target=flooding, args=(ports[:-1], is_begun, is_over))
 
@@ -212,10 +214,10 @@ def check_ranks_flooded(them: list[Rank], folder: Path) -> None:
     assert heard == [["running", "done"]] * RANKS
 
 
-def test_strangers_who_go_on_calling(tmp_path: Path, idle: list[Rank]) -> None:
-    check_ranks_flooded(idle, tmp_path)
+def test_strangers_who_go_on_calling(tmp_path: Path, ports: list[int], idle: list[Rank]) -> None:
+    check_ranks_flooded(idle, ports, tmp_path)
 
 
-def test_strangers_for_whom_no_descriptor_is_left(tmp_path: Path) -> None:
+def test_strangers_for_whom_no_descriptor_is_left(tmp_path: Path, ports: list[int]) -> None:
     with processes(FEW) as them:
-        check_ranks_flooded(them, tmp_path)
+        check_ranks_flooded(them, ports, tmp_path)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import random
 import socket
 import subprocess
 import sys
@@ -13,29 +11,22 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from support.ports import reserved_port
 from support.ray_nodes import HEAD_OPTIONS, ray_node
 
 # Starting takes a second when quiet; a busy machine needs more.
 _START_S = 100.0
-
-
-def _free_port() -> int:
-    """One that neither the system gives to clients nor Ray to its workers and their servers."""
-    for port in random.sample(range(25000, 32000), 100):
-        with socket.socket() as one, contextlib.suppress(OSError):
-            one.bind(("127.0.0.1", port))
-            return port
-    raise OSError("no port is free")
+# Neither the system gives these to clients, nor Ray to its workers and their servers.
+_PORTS = range(25000, 32000)
 
 
 @contextmanager
 def dask_cluster() -> Iterator[str]:
     """The address of a scheduler with a worker process of its own."""
-    port = _free_port()
-    place = f"127.0.0.1:{port}"
     python = [sys.executable, "-m"]
     plain = ["--no-dashboard"]
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, reserved_port("127.0.0.1", _PORTS) as port:
+        place = f"127.0.0.1:{port}"
         scheduler = [*python, "distributed.cli.dask_scheduler", "--host", "127.0.0.1", *plain]
         worker = [*python, "distributed.cli.dask_worker", f"tcp://{place}", *plain, "--no-nanny"]
         commands = [
@@ -61,17 +52,20 @@ def dask_cluster() -> Iterator[str]:
 @contextmanager
 def ray_cluster() -> Iterator[str]:
     """The address of the client server of a Ray head with two processors' worth of work."""
-    port = _free_port()
-    options = [
-        *HEAD_OPTIONS,
-        "--num-cpus=2",
-        "--node-ip-address=127.0.0.1",
-        f"--port={_free_port()}",
-        f"--ray-client-server-port={port}",
-    ]
-    with tempfile.TemporaryDirectory(prefix="ray") as folder:
-        log = Path(folder, "start.log")
-        with ray_node(log, [*options, f"--temp-dir={folder}"]) as head:
+    with (
+        tempfile.TemporaryDirectory(prefix="ray") as folder,
+        reserved_port("", _PORTS) as head_port,
+        reserved_port("", _PORTS) as port,
+    ):
+        options = [
+            *HEAD_OPTIONS,
+            "--num-cpus=2",
+            "--node-ip-address=127.0.0.1",
+            f"--port={head_port}",
+            f"--ray-client-server-port={port}",
+            f"--temp-dir={folder}",
+        ]
+        with ray_node(Path(folder, "start.log"), options) as head:
             head.wait_until(lambda: _listens(port))
             yield f"ray://127.0.0.1:{port}"
 

@@ -24,7 +24,7 @@ from plink.hub.calling import Control, HubError
 from plink.hub.hyper import Hyper
 from plink.hub.placement import Sites
 from plink.hub.service import ServiceOptions
-from plink.hub.serving import Server, ServerOptions
+from plink.hub.serving import Server, ServerOptions, followers
 from plink.hub.session.handshake import NO_NAMESPACE
 from plink.hub.session.messages import Create
 from plink.hub.session.roles import ADMIN, namespace_secret
@@ -107,7 +107,9 @@ def test_a_server_that_is_lost_ends_the_service_at_the_others(gone: int) -> None
         assert gone == 0 or job.addresses[1] in found.failure
 
 
-def test_a_service_whose_first_server_cannot_call_another_says_so() -> None:
+def test_a_service_whose_first_server_cannot_call_another_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with Server(ServerOptions(["127.0.0.1:0"], ADMIN_SECRET, 1, ())) as server:
         (address,) = server.addresses
         options = ServiceOptions("job", 1)
@@ -122,8 +124,10 @@ def test_a_service_whose_first_server_cannot_call_another_says_so() -> None:
             admin = Control(address, ADMIN, NO_NAMESPACE, ADMIN_SECRET, 20.0)
             admin.ask(create)
             secret = namespace_secret(ADMIN_SECRET, "job", b"s" * 16)
-            with pytest.raises(HubError, match="cannot lead another: there is no service job"):
-                Worker(both, "job", secret, MANIFEST)
+            with monkeypatch.context() as hasty:
+                hasty.setattr(followers, "_PATIENCE_S", 0.5)
+                with pytest.raises(HubError, match="cannot lead another: there is no service job"):
+                    Worker(both, "job", secret, MANIFEST)
             late = Control(both[1], ADMIN, NO_NAMESPACE, ADMIN_SECRET, 20.0)
             threading.Timer(0.5, lambda: late.ask(replace(create, server=1))).start()
             with Worker(both, "job", secret, MANIFEST) as worker:

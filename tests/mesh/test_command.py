@@ -70,8 +70,13 @@ def test_the_heaviest_dimension_goes_inside_hosts(folder, capsys):
     turned = ["--mesh", "tp=4,dp=8", "--traffic", "tp=20GB,dp=1GB", "--slots", "4"]
     assert run(["order", "c.json", *turned, *QUICKLY]) == 0
     assert "a mesh of dp=8,tp=4 would keep that inside hosts" in capsys.readouterr().err
-    assert run(["order", "c.json", *turned, *QUICKLY, "--interleave", "-o", "o2.json"]) == 0
-    apart = order_file.read_order("o2.json")
+    # A search of so little time finds a good one only where it gets a processor.
+    for limit_s in (0.3, 1.0, 30.0):
+        limit = ["--time-limit", str(limit_s)]
+        assert run(["order", "c.json", *turned, *limit, "--interleave", "-o", "o2.json"]) == 0
+        apart = order_file.read_order("o2.json")
+        if apart.cost.cost_us < 1.5 * order.cost.cost_us:
+            break
     assert apart.host_of_rank is not None
     assert apart.cost.cost_us < 1.5 * order.cost.cost_us
 

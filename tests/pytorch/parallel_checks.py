@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import datetime
 import math
 import time
 from collections.abc import Callable
@@ -20,6 +19,7 @@ from plink.torch import Control, DataParallel, Options, bucket_caps
 from plink.training.overlap.schedule import Schedule
 from pytorch.parallel_gradients import averaged, gradients, inputs, network, same
 from pytorch.parallel_models import MODELS, SCHEDULES, Branches
+from pytorch.stalls import new_group_with_timeout
 
 STEPS = 3
 
@@ -235,11 +235,13 @@ def failing_pass(say: Any, rank: int) -> None:
 
     Says what the pass and the next forward pass say, and how many gradients there were and are.
     """
-    group = dist.new_group(timeout=datetime.timedelta(seconds=2))
+    # Longer than a busy machine lets a rank wait before the pass that fails.
+    group = new_group_with_timeout(6.0)
     model = DataParallel(Failing(), "wfbp", group)
     model(inputs(rank), False).sum().backward()
     before = sum(one.grad is not None for one in model.parameters())
     model.zero_grad()
+    dist.barrier()
     try:
         model(inputs(rank), rank == 1).sum().backward()
         said = "nothing"

@@ -12,6 +12,9 @@ from plink.torch.overlap.profiling import HostClock, Passes
 from support.cpu_time import least_cpu_s
 
 GRADIENTS, COLLECTIVES, PASSES = 604, 7, 20
+# Noting takes three times as long as reading the clock alone; about 0.4 ms a pass.
+MOST_READINGS = 7.0
+TRIES = 20
 
 
 class Work:
@@ -28,8 +31,16 @@ class Work:
         return self._tensors
 
 
+def read_clock() -> None:
+    """Read the clock once a gradient, and keep the times."""
+    for _ in range(PASSES):
+        times_s = [0.0] * GRADIENTS
+        for place in range(GRADIENTS):
+            times_s[place] = time.monotonic()
+
+
 @pytest.mark.timing
-def test_a_pass_of_604_gradients_is_noted_in_a_hundredth_of_a_tenth_of_a_second() -> None:
+def test_noting_the_gradients_of_passes_costs_a_few_times_what_reading_the_clock_does() -> None:
     def noted() -> Passes:
         passes = Passes(HostClock(GRADIENTS), 2)
         passes.begin()
@@ -43,7 +54,14 @@ def test_a_pass_of_604_gradients_is_noted_in_a_hundredth_of_a_tenth_of_a_second(
             passes.begin()
         return passes
 
-    assert least_cpu_s(noted, PASSES * 1e-3) < PASSES * 1e-3
+    # Measured in turn, so that a slow or busy machine slows both down.
+    reading_s = noting_s = float("inf")
+    for _ in range(TRIES):
+        reading_s = min(reading_s, least_cpu_s(read_clock, 0.0, tries=2))
+        noting_s = min(noting_s, least_cpu_s(noted, 0.0, tries=2))
+        if noting_s < MOST_READINGS * reading_s:
+            break
+    assert noting_s < MOST_READINGS * reading_s
     passes = noted()
     assert len(passes.steps_s) == len(passes.took_s) == PASSES
     assert passes.timings.begun_s.shape == (PASSES, COLLECTIVES)

@@ -45,10 +45,10 @@ def test_the_late_rank_is_named_first(tmp_path: Path) -> None:
     assert sum(name.startswith("layer") for name in timeline.names) == LAYERS * ITERATIONS
     first = summary_of(timeline).ranks[0]
     assert (first.rank, timeline.pending, timeline.missed) == (LATE, [], 0)
-    assert first.last > 0.75 * LAYERS * ITERATIONS
-    assert first.held_up_us > ITERATIONS * 15_000
+    assert first.last == LAYERS * ITERATIONS
+    assert first.held_up_us > ITERATIONS * 1e6 * 0.75 * checks.LATE_S
     joined = timeline.names.index("not by all")
-    assert np.isfinite(timeline.announced_us[joined]).tolist() == [True, True, False]
+    assert np.isfinite(timeline.announced_us[joined]).tolist() == [True, False, False]
     buffer = timeline.buffer_of[joined]
     for before, after in (
         (timeline.released_us, timeline.begun_us),
@@ -71,7 +71,11 @@ def test_a_rank_that_was_killed_leaves_what_it_had_written(tmp_path: Path) -> No
     folder = tmp_path / "traces"
     control = plink.torch.Control(timeline=str(folder / "job-{rank}.json"))
     with running(
-        checks.killed, 2, tmp_path, pg_options=plink.torch.Options(control=control)
+        checks.killed,
+        2,
+        tmp_path,
+        str(folder / "job-1.json"),
+        pg_options=plink.torch.Options(control=control),
     ) as ranks:
         assert "rank 1" in ranks[0].hear()
         ranks[0].process.join(20)

@@ -64,7 +64,7 @@ def test_a_future_fails_by_the_name_of_the_rank(tmp_path: Path) -> None:
 
 
 def test_a_rank_that_does_not_join_is_named_after_the_groups_timeout(tmp_path: Path) -> None:
-    heard = results(checks.late_peer, 2, tmp_path, timeout_s=2.0)[0]
+    heard = results(checks.late_peer, 2, tmp_path, 2.0)[0]
     assert "rank 1 (127.0.0.1)" in heard
     assert "2 s" in heard
 
@@ -93,7 +93,7 @@ def test_what_all_have_joined_ends_well_though_one_destroys_its_group(tmp_path: 
 
 def test_messages_wait_for_the_groups_timeout_and_name_the_peer(tmp_path: Path) -> None:
     timeout_s = 2.0
-    first, _ = results(checks.unanswered_messages, 2, tmp_path, timeout_s=timeout_s)
+    first, _ = results(checks.unanswered_messages, 2, tmp_path, timeout_s)
     *said, received = first
     assert received == [9.0] * 3
     assert len(said) == 7

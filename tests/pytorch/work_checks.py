@@ -15,6 +15,8 @@ from torch import Tensor, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from plink.engine import Options
+from pytorch.processes import GROUP_TIMEOUT_S
+from pytorch.stalls import new_group_with_timeout
 
 
 def many_in_flight(say: Any, rank: int) -> bool:
@@ -196,15 +198,20 @@ def own_groups(say: Any, rank: int, store: str) -> list[float]:
     return sums
 
 
-def late_peer(say: Any, rank: int) -> str:
-    """Rank 1 does not join; `wait` has its own timeout, and the group's ends the all-reduce."""
+def late_peer(say: Any, rank: int, timeout_s: float) -> str:
+    """Rank 1 does not join; `wait` has its own timeout, and the group's ends the all-reduce.
+
+    Args:
+        timeout_s: timeout of the group, in s.
+    """
+    group = new_group_with_timeout(timeout_s)
     world = dist.group.WORLD
     assert world is not None
     if rank == 1:
         world.get_group_store().wait(["over"], datetime.timedelta(seconds=60))
         dist.destroy_process_group()
         return ""
-    work = dist.all_reduce(torch.ones(1000), async_op=True)
+    work = dist.all_reduce(torch.ones(1000), group=group, async_op=True)
     try:
         work.wait(datetime.timedelta(seconds=0.1))
     except dist.DistBackendError as error:
@@ -371,17 +378,22 @@ def destroyed_in_flight(say: Any, rank: int) -> list[Any]:
     return found
 
 
-def unanswered_messages(say: Any, rank: int) -> list[Any]:
-    """Of messages that nobody sends, or receives: what is said, and after how many seconds."""
+def unanswered_messages(say: Any, rank: int, timeout_s: float) -> list[Any]:
+    """Return what is said of messages that nobody sends, or receives, and after how many seconds.
+
+    Args:
+        timeout_s: timeout of the group, in s.
+    """
+    group = new_group_with_timeout(timeout_s)
     tensors = {"send": torch.ones(1_000_000), "recv": torch.ones(3), "strided": torch.ones(6)[::2]}
     ways: list[Callable[[], Any]] = [
-        lambda: dist.recv(tensors["recv"], 1, tag=4),
-        lambda: dist.recv(tensors["strided"], 1, tag=4),
-        lambda: dist.recv(tensors["recv"], tag=5),
-        lambda: dist.send(tensors["send"], 1, tag=6),
-        lambda: dist.irecv(tensors["recv"], 1, tag=7).wait(),  # type: ignore[union-attr]
-        lambda: dist.irecv(tensors["recv"], 1, tag=8).get_future().wait(),  # type: ignore[union-attr]
-        lambda: dist.isend(tensors["send"], 1, tag=9).get_future().wait(),  # type: ignore[union-attr]
+        lambda: dist.recv(tensors["recv"], 1, tag=4, group=group),
+        lambda: dist.recv(tensors["strided"], 1, tag=4, group=group),
+        lambda: dist.recv(tensors["recv"], tag=5, group=group),
+        lambda: dist.send(tensors["send"], 1, tag=6, group=group),
+        lambda: dist.irecv(tensors["recv"], 1, tag=7, group=group).wait(),  # type: ignore[union-attr]
+        lambda: dist.irecv(tensors["recv"], 1, tag=8, group=group).get_future().wait(),  # type: ignore[union-attr]
+        lambda: dist.isend(tensors["send"], 1, tag=9, group=group).get_future().wait(),  # type: ignore[union-attr]
     ]
 
     def outcome(way: Callable[[], Any]) -> list[Any]:
@@ -397,16 +409,17 @@ def unanswered_messages(say: Any, rank: int) -> list[Any]:
         # All wait at the same time.
         with ThreadPoolExecutor(len(ways)) as threads:
             found += threads.map(outcome, ways)
-    # What comes later is still received. A barrier would have to be joined in time.
+    # What comes later is still received, however late it is.
     store = dist.distributed_c10d._get_default_store()
     if rank == 0:
         store.set("done", "")
     store.wait(["done"], datetime.timedelta(seconds=60))
+    group.set_timeout(datetime.timedelta(seconds=GROUP_TIMEOUT_S))
     if rank == 1:
-        dist.send(torch.full((3,), 7.0), 0, tag=4)
-        dist.send(torch.full((3,), 8.0), 0, tag=4)
-        dist.send(torch.full((3,), 9.0), 0, tag=4)
+        dist.send(torch.full((3,), 7.0), 0, tag=4, group=group)
+        dist.send(torch.full((3,), 8.0), 0, tag=4, group=group)
+        dist.send(torch.full((3,), 9.0), 0, tag=4, group=group)
     else:
-        dist.recv(tensors["recv"], 1, tag=4)
+        dist.recv(tensors["recv"], 1, tag=4, group=group)
     found.append(tensors["recv"].tolist())
     return found

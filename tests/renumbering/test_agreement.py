@@ -23,6 +23,7 @@ from plink.renumber.meeting import RefusedError
 from plink.renumber.source import RenumberRequest
 from plink.renumber.standalone import renumber_process
 from plink.renumber.tcp_store import ABSENT, MAGIC, TcpStore, serve
+from support.ports import reserved_port
 from torchrun.networks import RACKS, order_of, racks
 
 HOSTS = ["a", "a", "b", "b"]
@@ -30,10 +31,9 @@ WITHIN_S = 20.0
 
 
 @pytest.fixture
-def port() -> int:
-    with socket.create_server(("", 0)) as reserved:
-        number: int = reserved.getsockname()[1]
-        return number
+def port() -> Iterator[int]:
+    with reserved_port("") as number:
+        yield number
 
 
 @pytest.fixture
@@ -141,7 +141,11 @@ def test_what_is_wrong_is_told_to_every_process(case: str, port: int, order: str
 
 
 @pytest.mark.parametrize("case", ["a size that most have", "no host name"])
-def test_a_rank_that_comes_after_a_refusal_is_told_why(case: str, port: int, order: str) -> None:
+def test_a_rank_that_comes_after_a_refusal_is_told_why(
+    case: str, port: int, order: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The store ends sooner only once all ranks have come.
+    monkeypatch.setattr(tcp_store, "_LATE_S", 60.0)
     others, said = WRONG[case]
     jobs = [others.get(rank, job) for rank, job in enumerate(job_of(HOSTS))]
     request = RenumberRequest(order, timeout_s=10.0)
@@ -154,10 +158,9 @@ def test_a_rank_that_comes_after_a_refusal_is_told_why(case: str, port: int, ord
 
 
 def test_a_key_is_the_new_rank_agreed_upon_here_or_by_plink_renumber(
-    order: str, monkeypatch: pytest.MonkeyPatch
+    port: int, order: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as reserved:
-        meeting = f"127.0.0.1:{reserved.getsockname()[1]}"
+    meeting = f"127.0.0.1:{port}"
     for name, value in {"OMPI_COMM_WORLD_RANK": "0", "OMPI_COMM_WORLD_SIZE": "1"}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setenv("PLINK_HOST", "b")

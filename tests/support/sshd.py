@@ -16,6 +16,7 @@ from pathlib import Path
 from plink.probes.hosts.hostlist import ListedHost
 from plink.probes.options import SshOptions
 from plink.probes.ssh.config import SshConfig, Target
+from support.ports import reserved_port
 
 SSHD = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin:/usr/local/sbin")
 
@@ -64,41 +65,44 @@ def running_sshd(folder: Path, more: Callable[[Path], str] = lambda _: "") -> It
     """An sshd that runs until the block is left; `more` makes lines of its configuration of the
     file of its host key.
     """
-    assert SSHD is not None
     host_key, key = make_key(folder / "host_key"), make_key(folder / "key")
     (folder / "authorized").write_text((folder / "key.pub").read_text())
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
+    with reserved_port() as port, _running(folder, port, more(host_key)) as process:
+        public = " ".join((folder / "host_key.pub").read_text().split()[:2])
+        yield Sshd(folder, port, key, public, process)
+
+
+@contextmanager
+def _running(folder: Path, port: int, lines: str) -> Iterator[subprocess.Popen[bytes]]:
+    assert SSHD is not None
     # A bash that another shell started reads no start files, which may be long and are not tested.
     (folder / "sshd_config").write_text(
-        f"ListenAddress 127.0.0.1\nPort {port}\nHostKey {host_key}\nUsePAM no\n"
+        f"ListenAddress 127.0.0.1\nPort {port}\nHostKey {folder / 'host_key'}\nUsePAM no\n"
         f"PidFile none\nStrictModes no\nPermitRootLogin yes\nPasswordAuthentication no\n"
         f"AuthorizedKeysFile {folder}/authorized\nMaxStartups 100\n"
-        f"SetEnv SHLVL=1\n{more(host_key)}"
+        f"SetEnv SHLVL=1\n{lines}"
     )
     if os.getuid() == 0:
         Path("/run/sshd").mkdir(exist_ok=True)
     with (folder / "log").open("wb") as log:
         process = subprocess.Popen([SSHD, "-D", "-e", "-f", folder / "sshd_config"], stderr=log)
     try:
-        _wait_for(port)
-        public = " ".join((folder / "host_key.pub").read_text().split()[:2])
-        yield Sshd(folder, port, key, public, process)
+        _wait_for(process, port)
+        yield process
     finally:
         process.kill()
         process.wait()
 
 
-def _wait_for(port: int) -> None:
-    end_s = time.monotonic() + 10
-    while time.monotonic() < end_s:
+def _wait_for(process: subprocess.Popen[bytes], port: int) -> None:
+    while process.poll() is None:
         try:
             socket.create_connection(("127.0.0.1", port), 1).close()
         except OSError:
             time.sleep(0.05)
         else:
             return
-    raise TimeoutError(f"sshd does not listen on {port}")
+    raise RuntimeError(f"sshd ended with status {process.returncode}; its log tells why")
 
 
 @contextmanager

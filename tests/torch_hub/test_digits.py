@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-import signal
 from pathlib import Path
 
 import pytest
 import torch
 
 from torch_hub.hubs import Place
-from torch_hub.programs import Program, command, running
+from torch_hub.programs import Gate, Program, command, running
+
+# Programs with PyTorch train for minutes where much else runs.
+pytestmark = pytest.mark.timeout(300)
 
 STEPS = 100
 FEW_STEPS = 20
+# After the step at which a worker is killed.
+GATE_STEP = 30
 # One that begins anew, or learns nothing of what others see, is right in one case of ten.
 LOST_ACCURACY = 0.2
 
@@ -49,18 +53,14 @@ def test_killed_and_joined_workers_lose_little(
     options = ["--steps", STEPS, "--workers", 3, "--on-loss", "shrink", *way]
     files = [tmp_path / f"{worker}.pt" for worker in range(3)]
     commands = [command(place, i, *options, "--save", file) for i, file in enumerate(files)]
-    with running(commands) as programs:
+    # The others may not be done before the new process has joined.
+    gate = Gate(tmp_path / "joined", GATE_STEP)
+    with running(commands, gate.hold) as programs:
         workers = programs[:]
         workers[2].wait_for("step 20 ")
         workers[2].kill()
-        # They may not be done before the new process has begun.
-        for worker in workers[:2]:
-            worker.signal(signal.SIGSTOP)
-        again = Program(commands[2])
+        again = Program(commands[2], gate.open_when_joined)
         programs.append(again)
-        again.wait_for("joining")
-        for worker in workers[:2]:
-            worker.signal(signal.SIGCONT)
         again.wait_for("step")
         for worker in [*workers[:2], again]:
             assert worker.accuracy() >= accuracy_alone - LOST_ACCURACY

@@ -18,8 +18,9 @@ from plink.transport.frames import ProtocolError
 from plink.transport.tls import Tls
 
 _TIMEOUT_S = 30.0
-# The service's maker may not have told it of the service yet.
-_PATIENCE_S = 2.0
+# The service's maker may not have told it of the service yet: it tells one server after the other,
+# and a slow one must not cost the worker that comes first its place.
+_PATIENCE_S = 10.0
 _RETRY_S = 0.05
 
 
