@@ -84,6 +84,35 @@ def test_a_change_counts_if_it_was_confirmed_once(
     assert min(lefts_s) > 0.5 * LIMIT_S
 
 
+def test_a_direction_that_cannot_be_measured_again_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Time is over between the two directions of the second round."""
+    gbit_s = np.full((HOSTS, HOSTS), LINK_GBIT_S)
+    bandwidth = BandwidthMeasurement(tool="iperf3", gbit_s=gbit_s, retransmits=gbit_s)
+    again = repeated_transfers(Cluster(hosts_of_lab(), bandwidth=bandwidth), monkeypatch)
+    calls = 0
+    suspects: set[tuple[int, int]] = set()
+
+    def measure(_: object, rounds: Sequence[Sequence[Pair]], _s: int, *, both: bool) -> Any:
+        nonlocal calls
+        calls += 1
+        found = np.full((HOSTS, HOSTS), np.nan)
+        for one, other in (pair for pairs in rounds for pair in pairs):
+            rate = SLOW_GBIT_S if 3 in (one, other) else LINK_GBIT_S
+            if calls <= 2:
+                found[one, other] = rate
+            if calls == 1:
+                found[other, one] = rate
+                suspects.update({(other, one)} if 3 in (one, other) else ())
+        return found
+
+    monkeypatch.setattr(again, "_measure_rates", measure)
+    again.links(gbit_s, LIMIT_S)
+    named = {(failure.source, failure.destination) for failure in again.failures}
+    assert named == {(f"h{one}", f"h{other}") for one, other in suspects}
+
+
 @pytest.mark.parametrize("is_confirmed", [True, False])
 def test_an_uplink_that_cannot_be_measured_again_is_named(
     is_confirmed: bool, monkeypatch: pytest.MonkeyPatch

@@ -119,10 +119,12 @@ class RepeatedTransfers:
                 now[judgement.changed & np.isnan(rates)] = np.nan
                 now = judge.keep_nearer(expected, now, rates)
                 judgement = drift_rates.judge_links(cluster.names, expected, now)
-        seen = set(np.argwhere(judgement.compared).ravel().tolist())
         names = cluster.names
+        explained = {(failure.source, failure.destination) for failure in self.failures}
         self.failures += [
-            Failure(names[a], _UNCONFIRMED, names[b]) for a, b in suspects if not {a, b} <= seen
+            Failure(names[a], _UNCONFIRMED, names[b])
+            for a, b in suspects
+            if not judgement.compared[a, b] and (names[a], names[b]) not in explained
         ]
         return judgement
 
@@ -133,7 +135,8 @@ class RepeatedTransfers:
 
         Args:
             hosts: links of hosts that changed, which may explain what groups exchange.
-            limit_s: seconds for all uplinks, and as many again for those that seem changed.
+            limit_s: seconds for all uplinks, and as many (or what all uplinks took) again for those
+                that seem changed.
         """
         cluster = self._cluster
         options = self._uplink_options()
@@ -169,9 +172,10 @@ class RepeatedTransfers:
                 again = self._measure_exchanges(transfers, names, groups, alone, duration_s)
                 # What could not be confirmed is not known.
                 doubtful = {(each.name, each.sends) for each in changes} - again.keys()
+                names_in_doubt = {name for name, _ in doubtful}
+                names_in_doubt -= {failure.source for failure in self.failures}
                 self.failures += [
-                    Failure(name, f"its uplink {_UNCONFIRMED}")
-                    for name in sorted({name for name, _ in doubtful})
+                    Failure(name, f"its uplink {_UNCONFIRMED}") for name in sorted(names_in_doubt)
                 ]
                 now = {way: rate for way, rate in now.items() if way not in doubtful}
                 now |= drift_rates.keep_nearer_uplinks(uplinks.uplinks, now, again)
@@ -299,7 +303,8 @@ def check_rates(
     None if the file has no bandwidths or uplinks that plink itself measured.
 
     Args:
-        limit_s: seconds for transfers, and as many again for what seems changed; 0 for none.
+        limit_s: seconds for transfers, and as many (or what they took) each time that what seems
+            changed is measured again; 0 for none.
     """
     bandwidth, uplinks = _find_bandwidth(cluster), _find_uplinks(cluster)
     if not _has_links(cluster) and uplinks is None:
