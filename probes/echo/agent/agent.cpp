@@ -43,14 +43,16 @@ class Resend {
     int64_t interval_ns_ = kFirstResend;
 };
 
-// How long nothing was heard while this process listened. Every wait ends by `kLongestResend`: what
-// goes beyond, the process itself was paused, or had no processor.
+// Time in which nothing was heard from the partner, less the pauses of this process itself.
 class Silence {
   public:
     void heard() { since_ns_ = looked_ns_ = now_ns(); }
-    bool is_over(int64_t limit_ns) {
+    // `wait_ns` is the longest that may pass from one call to the next. What goes beyond it by half
+    // of the limit was a pause.
+    bool is_over(int64_t limit_ns, int64_t wait_ns = kLongestResend) {
         int64_t looked_ns = std::exchange(looked_ns_, now_ns());
-        since_ns_ += std::max<int64_t>(0, looked_ns_ - looked_ns - kLongestResend);
+        int64_t late_ns = looked_ns_ - looked_ns - wait_ns;
+        if (late_ns > limit_ns / 2) since_ns_ += late_ns;
         return looked_ns_ - since_ns_ >= limit_ns;
     }
 
@@ -142,17 +144,18 @@ void Agent::probe(const Pair& pair) {
     samples_ns_.clear();
     auto longest_ns = static_cast<int64_t>(kEchoWaitShare * static_cast<double>(silence_ns()));
     int64_t fastest_ns = 0;
-    int64_t heard_ns = now_ns();
+    Silence silence;
     uint32_t sent = 0;
     Packet packet;
-    for (; sent < the_run().count && now_ns() - heard_ns < silence_ns() && !is_gone(pair); ++sent) {
+    for (; sent < the_run().count && !is_gone(pair); ++sent) {
+        if (silence.is_over(silence_ns(), longest_ns)) break;
         int64_t wait_ns =
             samples_ns_.empty() ? kFirstEchoWait : kEchoWaitFactor * fastest_ns + kEchoWaitExtra;
         int64_t sent_ns = now_ns();
         mailbox_.send(Message::probe, pair, sent);
         while (mailbox_.next(sent_ns + std::min(wait_ns, longest_ns), &packet)) {
             if (packet.message != Message::echo || packet.sequence != sent) continue;
-            heard_ns = mailbox_.received_ns();
+            silence.heard();
             int64_t rtt_ns = mailbox_.received_ns() - sent_ns;
             fastest_ns = samples_ns_.empty() ? rtt_ns : std::min(fastest_ns, rtt_ns);
             samples_ns_.push_back(static_cast<uint32_t>(std::min<int64_t>(rtt_ns, UINT32_MAX)));
