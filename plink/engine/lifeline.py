@@ -26,7 +26,7 @@ from plink.engine.addresses import listening
 # The longest time between two beats, and the shortest: they cost a thread of each process.
 _BEAT_S = 1.0
 _LEAST_BEAT_S = 0.01
-# Some of them may be late before a process counts as silent.
+# Beats may be late, or be lost, before a process counts as silent.
 _BEATS_WITHIN_SILENCE = 4
 _PAUSE_S = 0.02
 _TOKEN_BYTES = 8

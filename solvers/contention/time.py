@@ -45,7 +45,7 @@ class TableTimer:
             self.positions = int(position_of.max()) + 1
             self.loads, self.waits = over_positions(self.loads, self.waits, position_of)
 
-    def on(self, network: Network) -> TableTimer:
+    def with_network(self, network: Network) -> TableTimer:
         """Return a timer of the same table on another network of as many hosts."""
         other = copy.copy(self)
         other.network = network

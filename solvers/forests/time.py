@@ -89,7 +89,7 @@ class RoutesTimer:
         Raises:
             ValueError: not a host for each rank.
         """
-        timer = self._timer if network is None else self._timer.on(network)
+        timer = self._timer if network is None else self._timer.with_network(network)
         shared_s = sharing_s(self._routes, self._hosts, timer.network, self._size_bytes)
         handled_s = MESSAGE_S * self.messages
         return timer.time_s(self._hosts) + shared_s + handled_s + self.fill_s(timer.network)
@@ -107,7 +107,7 @@ class RoutesTimer:
         )
         way_s = float(seconds_on_the_way(up, up_s, down, down_s).max())
         silent = replace(network, latency_s=np.zeros_like(network.latency_s))
-        busiest_s = self._timer.on(silent).time_s(self._hosts)
+        busiest_s = self._timer.with_network(silent).time_s(self._hosts)
         chunks_of_route = max(
             1.0, float((self._routes.weights * self._size_bytes / chunks_bytes).mean())
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from plink.base.errors import PlinkError
 from plink.hub.serving.callers import Control
-from plink.hub.serving.errors import failure_of
+from plink.hub.serving.errors import build_failure
 from plink.hub.serving.meeting import meet
 from plink.hub.serving.member import Member
 from plink.hub.serving.recalled import Copies
@@ -49,7 +49,7 @@ async def _administer(control: Control, registry: Registry) -> None:
         try:
             answer = await _execute(message, registry)
         except PlinkError as error:
-            answer = failure_of(error)
+            answer = build_failure(error)
         await control.send(answer)
 
 
@@ -78,7 +78,7 @@ async def _serve(control: Control, registry: Registry, tenant: Tenant) -> None:
             try:
                 answer = await worker.answer(message)
             except PlinkError as error:
-                answer = failure_of(error)
+                answer = build_failure(error)
             await control.send(answer)
     except ProtocolError as error:
         why = str(error)

@@ -14,6 +14,6 @@ class PastIterationError(ServiceError):
     """Refusal because the iteration asked for is past; a later one may do."""
 
 
-def failure_of(error: PlinkError) -> Failure:
+def build_failure(error: PlinkError) -> Failure:
     """Return the message that tells the other end of an error."""
     return Failure(str(error), error.hint, isinstance(error, PastIterationError))

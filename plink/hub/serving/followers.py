@@ -18,8 +18,8 @@ from plink.transport.frames import ProtocolError
 from plink.transport.tls import Tls
 
 _TIMEOUT_S = 30.0
-# The service's maker may not have told it of the service yet: it tells one server after the other,
-# and a slow one must not cost the worker that comes first its place.
+# A follower that answers may not know the service yet: its maker tells one server after the other.
+# The worker that comes first waits so long for a slow one.
 _PATIENCE_S = 10.0
 _RETRY_S = 0.05
 
@@ -52,17 +52,23 @@ class Follower:
             PlinkError: it cannot be reached, or has no such service.
         """
         until_s = time.monotonic() + _PATIENCE_S
+        self._connect_both()
         while True:
             try:
-                return self._call(manifest)
+                return self._lead(manifest)
             except PlinkError:
                 self._hang_up()
                 if time.monotonic() > until_s or self._is_over.wait(_RETRY_S):
                     raise
+                self._connect_both()
 
-    def _call(self, manifest: Manifest) -> None:
+    def _connect_both(self) -> None:
         self._orders = self._connect()
         self._reports = self._connect()
+
+    def _lead(self, manifest: Manifest) -> None:
+        if self._orders is None:
+            raise HubError("the service is closed")
         self._orders.ask(Lead(self._namespace, manifest))
         if self._is_over.is_set():
             raise HubError("the service is closed")

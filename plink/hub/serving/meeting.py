@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from plink.base.errors import PlinkError
 from plink.hub.serving.callers import Control
-from plink.hub.serving.errors import failure_of
+from plink.hub.serving.errors import build_failure
 from plink.hub.serving.registry import Registry
 from plink.hub.serving.tenant import Tenant
 from plink.hub.session.messages import Done, Lead, Listen, Message, Order, PeerReady
@@ -42,7 +42,7 @@ async def meet(control: Control, registry: Registry) -> None:
         except PlinkError as error:
             if not isinstance(message, Order):
                 tenant = None
-            answer = failure_of(error)
+            answer = build_failure(error)
         await control.send(answer)
     if tenant is not None:
         tenant.fail(f"the server {who} is lost: it closed the connection")
