@@ -18,7 +18,7 @@ from support.require import require_launcher
 
 pytestmark = pytest.mark.timing
 
-PROGRAM = Path(__file__).with_name("work_checks.py")
+PROGRAM = Path(__file__).with_name("launched_program.py")
 END_TIMEOUT_S = 60
 
 

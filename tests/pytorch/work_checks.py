@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import os
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -343,20 +342,6 @@ def ciphers(say: Any, rank: int) -> list[set[str]]:
         assert tensor[0] == group.size()
         found.append({one.cipher for one in group.statistics().connections})
     return found
-
-
-def launched() -> None:
-    """What a launcher's own environment starts."""
-    import plink.torch  # noqa: F401
-
-    os.environ.setdefault("PLINK_SOCKET_IFNAME", "lo")
-    dist.init_process_group("plink")
-    print(f"sum {reduced(None, dist.get_rank()):g} of {dist.get_world_size()}", flush=True)
-    dist.destroy_process_group()
-
-
-if __name__ == "__main__":
-    launched()
 
 
 def destroyed_in_flight(say: Any, rank: int) -> list[Any]:
