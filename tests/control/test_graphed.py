@@ -252,6 +252,32 @@ def test_who_still_follows_the_graph_that_others_have_left_answers_when_it_has_l
         ]
 
 
+@pytest.mark.parametrize(("late", "others"), [(1, "ranks 0, 2-3"), (0, "ranks 1-3")])
+def test_who_leaves_the_graph_late_relays_meanwhile(late: int, others: str) -> None:
+    net = following([-1, 0, 1, 1], chain("a", "b", "c"))
+    net.announce(late, request("c"))
+    net.settle(until_s=1.0)
+    for rank in {0, 1, 2, 3} - {late}:
+        net.announce(rank, request("a"))
+        net.announce(rank, request("other"))
+    net.settle(until_s=50.0)
+    # The late rank is to begin 'a' before it leaves the graph.
+    assert [names == ["a"] for names in net.names] == [rank != late for rank in range(4)]
+    net.settle(until_s=67.0)
+    # All ranks hear that only the late one has not answered.
+    for warned in net.warned:
+        assert [text for text in warned if "has waited" in text] == [
+            f"'{name}' has waited 60 s for rank {late}; {others} announced it"
+            for name in ("a", "other")
+        ]
+    net.announce(late, request("a"))
+    net.announce(late, request("other"))
+    for rank in {0, 1, 2, 3} - {late}:
+        net.announce(rank, request("c"))
+    net.settle(until_s=68.0)
+    assert net.names == [["a", "other", "c"]] * 4
+
+
 def test_ranks_that_have_learnt_different_graphs_hear_it_and_go_on() -> None:
     net = network(flat(3))
     end_iteration(net, chain("a", "b"), chain("b", "a"))

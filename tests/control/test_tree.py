@@ -12,6 +12,7 @@ from control.programs import Maker, Program, a_tree, flat, group, network, reque
 from control.twins import Twins
 from plink.training.control.actions import RefuseHere, Send, SleepUntil
 from plink.training.control.events import Announced, Heard, Ticked
+from plink.training.control.ranks import Ranks
 from plink.training.control.requests import Request
 from plink.training.control.settings import Settings
 from plink.training.control.tree_messages import Downward, Member, pack_downward, parse_upward
@@ -186,6 +187,29 @@ def test_who_does_not_answer_is_told_as_missing_after_some_seconds(silent: int) 
     assert not any(net.warned)
     net.settle(until_s=66.0)
     assert net.warned[0] == ["'x' has waited 60 s for ranks 1, 3; ranks 0, 2 announced it"]
+
+
+@pytest.mark.parametrize("mode", ["tree", Twins])
+def test_answers_about_a_name_are_one_entry_of_a_message(mode: str | Maker) -> None:
+    names = ["x", "y", "z"]
+    net = network([-1, 0, 1, 1, 1], Settings(stall_warning_s=60.0), mode)
+    for rank in (0, 3):
+        net.announce(rank, *map(request, names))
+    net.settle(until_s=59.0)
+    net.now_s = 60.0
+    net.step(0, [Ticked()])
+    net.deliver((0, 1))
+    net.links[1, 0].clear()
+    for child in (2, 3, 4):
+        net.deliver((1, child))
+    net.step(1, [event for child in (2, 3, 4) for event in net.arrive((child, 1))])
+    (message,) = net.links[1, 0]
+    assert message is not None
+    waiting = parse_upward(message, 5).waiting
+    assert [one.name for one in waiting] == names
+    for one in waiting:
+        assert one.announced == Ranks.of([3])
+        assert one.answered == Ranks.of([2, 3, 4])
 
 
 @pytest.mark.parametrize("mode", ["tree", Twins])

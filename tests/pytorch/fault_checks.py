@@ -23,8 +23,8 @@ from plink.training.control.requests import Request, Tensor
 from plink.training.control.tree import Tree
 
 RANKS = 4
-# On a busy machine, too, ranks 0 to 2 announce all within a warning's time, and the rank that waits
-# for a warning announces before the error.
+# On a busy machine, too, the rank that waits for a warning that names only itself announces before
+# the error.
 WARNING_S, ERROR_S = 1.0, 6.0
 # Longer than all that is to happen between a warning and an error.
 PATIENCE_S = 40.0
@@ -262,7 +262,7 @@ def joining(rank: int, group: Group) -> Any:
 
 
 def stalling(rank: int, groups: dict[str, Group], ear: Ear) -> Found:
-    """Rank 3 announces one name after the first warning, and another never."""
+    """Rank 3 announces one name after a warning that only it is missing, and another never."""
     # Before any rank can announce either.
     began = time.monotonic()
     dist.barrier()
@@ -280,7 +280,9 @@ def stalling(rank: int, groups: dict[str, Group], ear: Ear) -> Found:
             time.sleep(0.01)
             told = [text for _, text in ear.heard]
             for way, group in groups.items():
-                if (way, "late") not in works and any(f"'late {way}'" in text for text in told):
+                if (way, "late") not in works and any(
+                    f"'late {way}'" in text and "for rank 3;" in text for text in told
+                ):
                     works[way, "late"] = reduced(group, f"late {way}", torch.ones(3))
     found: Found = {way: {} for way in groups}
     for way in groups:

@@ -39,9 +39,11 @@ def test_all_are_told_who_keeps_them_waiting(found: Found, way: str) -> None:
             assert 1 <= len(told) <= checks.ERROR_S / checks.WARNING_S, told
             for number, (at_s, text) in enumerate(sorted(told.items()), 1):
                 assert at_s >= number * checks.WARNING_S
+                # Others that announce late on a busy machine are named, too.
                 assert re.fullmatch(
-                    rf"'{name}' has waited [\d.]+ s for rank 3; ranks 0-2 announced it", text
+                    rf"'{name}' has waited [\d.]+ s for ranks? [\d, -]*\b3; .* announced it", text
                 )
+            assert told[max(told)].endswith(" s for rank 3; ranks 0-2 announced it")
         assert re.search(
             r"'never .*' has waited [\d.]+ s for rank 3; ranks 0-2 announced it", one["never"]
         )

@@ -32,9 +32,9 @@ class Control:
         cycle_ms: in mode `tree`, while collectives are under way, those that are ready wait for
             others to share a buffer with, at most so long. In modes with cycles, of a cycle.
         fusion_bytes: of such a buffer at most; 0 where only the members of a group share one.
-        stall_warning_s: after so long every rank is told who keeps a collective waiting, and again
-            after as long.
-        stall_error_s: after so long it fails; None for never.
+        stall_warning_s: seconds after which every rank is told who keeps a collective waiting, and
+            again after as long; up to 5 s later if a rank does not answer.
+        stall_error_s: seconds after which it fails, likewise up to 5 s later; None for never.
         cache: of mode `bitvector`, collectives that it holds; it grows where that is too few.
         sleep: in modes with cycles: `local`, for what is left of a cycle; `global(N)`, every N
             cycles for the least that any rank would, `global` every cycle.

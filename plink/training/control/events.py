@@ -10,9 +10,26 @@ from plink.training.control.requests import Request
 
 @dataclass(frozen=True, slots=True)
 class Announced:
-    """Announcement of collectives that this rank is ready for; all of them are taken, or none."""
+    """Announcement of collectives that this rank is ready for; all of them are taken, or none.
+
+    Args:
+        requests: the collectives.
+        since_s: in mode `tree`, time at which the program announced them; None for now.
+    """
 
     requests: tuple[Request, ...]
+    since_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AnswersHeld:
+    """Order to hold back this rank's answers to the root's questions, or to send them again.
+
+    Args:
+        is_held: whether to hold them back, as not all that this rank waits for is announced yet.
+    """
+
+    is_held: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,4 +90,15 @@ class Left:
     text: str
 
 
-Event = Announced | Heard | Ticked | Done | Joined | IterationEnded | Awaited | Lost | Left
+Event = (
+    Announced
+    | AnswersHeld
+    | Heard
+    | Ticked
+    | Done
+    | Joined
+    | IterationEnded
+    | Awaited
+    | Lost
+    | Left
+)

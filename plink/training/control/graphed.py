@@ -29,6 +29,7 @@ from plink.training.control.actions import (
 from plink.training.control.course import Course, Phase
 from plink.training.control.events import (
     Announced,
+    AnswersHeld,
     Awaited,
     Done,
     Event,
@@ -310,13 +311,10 @@ class Graphed:
     def _leave(self, now_s: float) -> None:
         """Hand what is pending to a `tree` machine, as announced when the program announced it."""
         self._course.leave()
-        early = self._talks.start()
         for request, since_s in self._waits.pending:
-            self._talks.tell(Announced((request,)))
-            self._talk(since_s)
-        # Only now: the root may ask whether this rank has announced a name.
-        for event in early:
-            self._talks.tell(event)
+            self._talks.tell(Announced((request,), since_s))
+        # Only now: the root may have asked whether this rank has announced a name.
+        self._talks.tell(AnswersHeld(is_held=False))
         self._talk(now_s)
 
     # Time, and what goes wrong.

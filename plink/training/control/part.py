@@ -128,13 +128,6 @@ class Part:
             ranks |= self._ranks[source]
         return ranks
 
-    def is_passed_on(self, name: str) -> bool:
-        """Return whether all of this part have announced a request, or none has."""
-        position = self._table.named(name)
-        if position is None or position not in self._marks:
-            return self._named.is_passed_on(name)
-        return self._marks.is_passed_on(position)
-
     def stalled(self, now_s: float) -> list[Waiting]:
         """Return requests that wait long for ranks of this subtree; others are seen higher up."""
         while self._named.first_alarm_s(self._marks.oldest_s) <= now_s:

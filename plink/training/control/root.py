@@ -88,11 +88,7 @@ class Root:
             return False
         first = now_s + _ANSWER_TIMEOUT_S, waiting
         deadline_s, known = self._stalled.get(waiting.name, first)
-        waited_ms = max(known.waited_ms, waiting.waited_ms)
-        announced = known.announced | waiting.announced
-        answered = known.answered | waiting.answered
-        merged = Waiting(waiting.name, waited_ms, announced, answered)
-        self._stalled[waiting.name] = (deadline_s, merged)
+        self._stalled[waiting.name] = (deadline_s, known.merge(waiting))
         return is_new
 
     def ask(self, waiting: Waiting) -> None:

@@ -13,9 +13,10 @@ class Settings:
         fusion_bytes: of a batch at most.
         cycle_s: of the root's patience: so long it waits for more that could be fused while
             something it released is under way. In modes with cycles, from one to the next.
-        stall_warning_s: after so long all ranks are told which of them keep the others waiting, and
-            again after as long.
-        stall_error_s: after so long what they wait for fails; None for never.
+        stall_warning_s: seconds after which all ranks are told which of them keep the others
+            waiting, and again after as long; up to 5 s later if a rank does not answer.
+        stall_error_s: seconds after which what they wait for fails, likewise up to 5 s later; None
+            for never.
         check_every: after so many messages of the root ranks compare their tables.
         most_positions: that the table has.
         cache: positions that the cache of `bitvector` begins with; it grows up to `most_positions`.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from plink.training.control.actions import Action, Send, SleepUntil
-from plink.training.control.events import Event, Heard
+from plink.training.control.events import AnswersHeld, Event, Heard
 from plink.training.control.graph_messages import Talk, pack
 from plink.training.control.wire import WireError
 
@@ -30,7 +30,6 @@ class Talks:
         self._make = make
         self._inner: Inner | None = make()
         self._events: list[Event] = []
-        self._at_s = -math.inf
         self._wakes_s = math.inf
         self.number = 0
 
@@ -50,15 +49,10 @@ class Talks:
         return self._inner is not None
 
     def begin(self) -> None:
-        """Queue messages for the next machine, which does not run before `start`."""
+        """Begin the next machine, which relays messages and holds back this rank's answers."""
         self.number += 1
-        self._events = []
-
-    def start(self) -> list[Event]:
-        """Start the next machine; return the messages that came for it, which it has not heard."""
         self._inner = self._make()
-        events, self._events = self._events, []
-        return events
+        self._events = [AnswersHeld(is_held=True)]
 
     def end(self) -> None:
         """The present one decides nothing more."""
@@ -81,19 +75,17 @@ class Talks:
         if talk.number == self.number:
             self._events.append(Heard(rank, talk.message))
 
-    def run(self, at_s: float) -> list[Action]:
+    def run(self, now_s: float) -> list[Action]:
         """Return the machine's actions, with messages as they are to be sent.
 
         Args:
-            at_s: its time; one that is before what it knows counts as that. So it is not told of
-                any time until something happens.
+            now_s: the machine hears of the time only when something happens or is due.
         """
-        if self._inner is None or not (self._events or at_s >= self.wakes_s):
+        if self._inner is None or not (self._events or now_s >= self.wakes_s):
             return []
         events, self._events = self._events, []
-        self._at_s = max(self._at_s, at_s)
         actions: list[Action] = []
-        for action in self._inner.step(events, self._at_s):
+        for action in self._inner.step(events, now_s):
             if isinstance(action, Send):
                 actions.append(Send(action.rank, pack(Talk(self.number, action.message))))
             elif isinstance(action, SleepUntil):

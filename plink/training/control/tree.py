@@ -25,6 +25,7 @@ from plink.training.control.actions import (
 from plink.training.control.digest import digest, mix_bits
 from plink.training.control.events import (
     Announced,
+    AnswersHeld,
     Done,
     Event,
     Heard,
@@ -82,7 +83,10 @@ class Tree:
         self._failed = ""
         # Stalled names about which the root asks, and which this rank has not answered yet.
         self._asked: list[str] = []
+        self._holds_answers = False
         self._up = Upward()
+        # By name, the index in `self._up.waiting`.
+        self._waiting_at: dict[str, int] = {}
         self._actions: list[Action] = []
         self._wakes_s = math.inf
 
@@ -114,7 +118,7 @@ class Tree:
 
     def _take(self, event: Event, now_s: float) -> None:
         if isinstance(event, Announced):
-            self._announce(event.requests, now_s)
+            self._announce(event, now_s)
         elif isinstance(event, Joined):
             self._join()
         elif self._failed:
@@ -130,10 +134,14 @@ class Tree:
             self._leave(event, now_s)
         elif isinstance(event, Done) and self._root is not None:
             self._root.done(event.batches)
+        elif isinstance(event, AnswersHeld):
+            self._holds_answers = event.is_held
 
-    def _announce(self, requests: tuple[Request, ...], now_s: float) -> None:
-        goes_on = not self._failed and not self._own.has_joined
-        if goes_on and self._part.announce(requests, now_s):
+    def _announce(self, event: Announced, now_s: float) -> None:
+        requests = event.requests
+        # Marks are kept in the order of their times.
+        can_mark = event.since_s is None and not self._failed and not self._own.has_joined
+        if can_mark and self._part.announce(requests, now_s):
             return
         for request in requests:
             self._part.tell_apart(request)
@@ -141,8 +149,12 @@ class Tree:
             self._actions.append(refusal)
             return
         us = Ranks.of([self._place.rank])
+        since_s = now_s if event.since_s is None else event.since_s
         for request in requests:
-            self._part.add(self._place.rank, (Version(request, us),), now_s)
+            self._part.add(self._place.rank, (Version(request, us),), since_s)
+            if event.since_s is not None:
+                # A rank below may have announced it to this one before.
+                self._part.backdate(request.name, since_s, now_s)
 
     def _join(self) -> None:
         if refusal := self._own.join(self._failed):
@@ -246,6 +258,7 @@ class Tree:
             self._up.seen = self._taken
             self._actions.append(Send(self._place.parent, pack_upward(self._up)))
             self._up = Upward()
+            self._waiting_at.clear()
 
     def _say_complete(self, versions: tuple[Version, ...]) -> None:
         position = self._table.position(versions[0].request) if len(versions) == 1 else None
@@ -260,8 +273,14 @@ class Tree:
         if self._root is not None:
             if self._root.hear_of(more, now_s):
                 self._root.ask(more)
+            return
+        # All ranks of the subtree answer for each name: one entry for all of them.
+        waiting_up = self._up.waiting
+        at = self._waiting_at.setdefault(more.name, len(waiting_up))
+        if at == len(waiting_up):
+            waiting_up.append(more)
         else:
-            self._up.waiting.append(more)
+            waiting_up[at] = waiting_up[at].merge(more)
 
     def _obey(self, message: Downward, data: bytes, now_s: float) -> None:
         """Take what the root says, and pass it on."""
@@ -318,6 +337,8 @@ class Tree:
         The root names a rank as missing only after its answer. So every rank answers for itself,
         and no rank waits for those below it: one of them may be stopped.
         """
+        if self._holds_answers:
+            return
         asked, self._asked = self._asked, []
         us = Ranks.of([self._place.rank])
         for name in asked:

@@ -36,6 +36,12 @@ class Waiting:
     announced: Ranks
     answered: Ranks = field(default_factory=Ranks)
 
+    def merge(self, other: Waiting) -> Waiting:
+        """Return one report for this one and another about the same request."""
+        waited_ms = max(self.waited_ms, other.waited_ms)
+        announced = self.announced | other.announced
+        return Waiting(self.name, waited_ms, announced, self.answered | other.answered)
+
 
 @dataclass(slots=True)
 class Upward:

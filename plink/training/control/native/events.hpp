@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -12,6 +13,12 @@ namespace plink::control {
 /// This rank is ready for these collectives; all of them are taken, or none.
 struct Announced {
     std::vector<RequestRef> requests;
+    /// In mode `tree`, time at which the program announced them; none for now.
+    std::optional<double> since_s = {};
+};
+/// This rank's answers to the root's questions are to be held back, or to be sent again.
+struct AnswersHeld {
+    bool is_held;
 };
 /// A message of another rank's machine has come; in order for each rank.
 struct Heard {
@@ -36,6 +43,6 @@ struct Left {
     std::string text;
 };
 
-using Event = std::variant<Announced, Heard, Ticked, Done, Joined, Lost, Left>;
+using Event = std::variant<Announced, AnswersHeld, Heard, Ticked, Done, Joined, Lost, Left>;
 
 }  // namespace plink::control

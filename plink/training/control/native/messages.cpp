@@ -1,5 +1,7 @@
 #include "messages.hpp"
 
+#include <algorithm>
+
 #include "wire.hpp"
 
 namespace plink::control {
@@ -41,6 +43,12 @@ void end(const Reader& reader) {
 }
 
 }  // namespace
+
+void Waiting::merge(const Waiting& other) {
+    waited_ms = std::max(waited_ms, other.waited_ms);
+    announced |= other.announced;
+    answered |= other.answered;
+}
 
 std::string packed(const Upward& message) {
     Writer writer;

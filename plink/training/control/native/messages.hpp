@@ -27,6 +27,9 @@ struct Waiting {
     std::uint64_t waited_ms = 0;  ///< 0 in an answer to the root's question
     Ranks announced;              ///< ranks that are known to have announced the request
     Ranks answered = {};          ///< ranks whose answer to the root's question this is
+
+    /// Add what another report about the same request says.
+    void merge(const Waiting& other);
 };
 
 /// To the parent, about the sender's whole subtree.

@@ -67,12 +67,6 @@ Ranks Part::announced(const std::string& name) const {
     return ranks;
 }
 
-bool Part::is_passed_on(const std::string& name) const {
-    const auto position = table_.named(name);
-    if (!position || !marks_.contains(*position)) return named_.is_passed_on(name);
-    return marks_.is_passed_on(*position);
-}
-
 std::vector<Waiting> Part::stalled(double now_s) {
     while (named_.first_alarm_s(marks_.oldest_s()) <= now_s) unmark(marks_.oldest());
     return named_.stalled(now_s);

@@ -50,8 +50,6 @@ class Part {
     std::vector<Versions> complete() { return named_.complete(); }
     /// By whom a request was.
     Ranks announced(const std::string& name) const;
-    /// Whether all of this part have announced a request, or none has.
-    bool is_passed_on(const std::string& name) const;
     /// What has waited long for ranks of this part; the rest of it is seen higher up.
     std::vector<Waiting> stalled(double now_s);
     /// A request waits for longer than was known here.

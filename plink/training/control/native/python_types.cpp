@@ -18,8 +18,8 @@ constexpr std::size_t kMostKept = 1 << 17;
 
 /// The classes beside `tree.py`. They are never freed: the interpreter may be gone by then.
 struct Classes {
-    nb::object tensor, request, announced, heard, ticked, done, joined, lost, left, send, batch,
-        release, sleep_until, warn, refuse, refuse_here, all_joined, fail_all;
+    nb::object tensor, request, announced, answers_held, heard, ticked, done, joined, lost, left,
+        send, batch, release, sleep_until, warn, refuse, refuse_here, all_joined, fail_all;
 };
 
 const Classes& classes() {
@@ -28,12 +28,13 @@ const Classes& classes() {
         const auto events = nb::module_::import_("plink.training.control.events");
         const auto actions = nb::module_::import_("plink.training.control.actions");
         return new Classes{
-            requests.attr("Tensor"),    requests.attr("Request"),  events.attr("Announced"),
-            events.attr("Heard"),       events.attr("Ticked"),     events.attr("Done"),
-            events.attr("Joined"),      events.attr("Lost"),       events.attr("Left"),
-            actions.attr("Send"),       actions.attr("Batch"),     actions.attr("Release"),
-            actions.attr("SleepUntil"), actions.attr("Warn"),      actions.attr("Refuse"),
-            actions.attr("RefuseHere"), actions.attr("AllJoined"), actions.attr("FailAll")};
+            requests.attr("Tensor"),    requests.attr("Request"),   events.attr("Announced"),
+            events.attr("AnswersHeld"), events.attr("Heard"),       events.attr("Ticked"),
+            events.attr("Done"),        events.attr("Joined"),      events.attr("Lost"),
+            events.attr("Left"),        actions.attr("Send"),       actions.attr("Batch"),
+            actions.attr("Release"),    actions.attr("SleepUntil"), actions.attr("Warn"),
+            actions.attr("Refuse"),     actions.attr("RefuseHere"), actions.attr("AllJoined"),
+            actions.attr("FailAll")};
     }();
     return *loaded;
 }
@@ -124,6 +125,7 @@ Event event_of(nb::handle event) {
         for (const nb::handle request : event.attr("requests")) {
             announced.requests.push_back(request_of(request));
         }
+        announced.since_s = attribute<std::optional<double>>(event, "since_s");
         return announced;
     }
     if (type.is(known.heard)) {
@@ -131,6 +133,7 @@ Event event_of(nb::handle event) {
         return Heard{attribute<std::int64_t>(event, "rank"),
                      std::string(message.c_str(), message.size())};
     }
+    if (type.is(known.answers_held)) return AnswersHeld{attribute<bool>(event, "is_held")};
     if (type.is(known.ticked)) return Ticked{};
     if (type.is(known.done)) return Done{attribute<std::int64_t>(event, "batches")};
     if (type.is(known.joined)) return Joined{};

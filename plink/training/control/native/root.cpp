@@ -63,9 +63,7 @@ bool Root::hear_of(const Waiting& waiting, double now_s) {
         stall = {now_s + kAnswerTimeout_s, waiting, stalls_++};
         return true;
     }
-    stall.waiting.waited_ms = std::max(stall.waiting.waited_ms, waiting.waited_ms);
-    stall.waiting.announced |= waiting.announced;
-    stall.waiting.answered |= waiting.answered;
+    stall.waiting.merge(waiting);
     return false;
 }
 

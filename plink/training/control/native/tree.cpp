@@ -61,19 +61,25 @@ void Tree::take(const Event& event, double now_s) {
         leave(*left, now_s);
     } else if (const auto* done = std::get_if<Done>(&event); done != nullptr && root_) {
         root_->done(done->batches);
+    } else if (const auto* answers = std::get_if<AnswersHeld>(&event)) {
+        holds_answers_ = answers->is_held;
     }
 }
 
 void Tree::announce(const Announced& event, double now_s) {
-    const bool goes_on = failed_.empty() && !own_.has_joined();
-    if (goes_on && part_.announce(event.requests, now_s)) return;
+    // Marks are kept in the order of their times.
+    const bool can_mark = !event.since_s && failed_.empty() && !own_.has_joined();
+    if (can_mark && part_.announce(event.requests, now_s)) return;
     for (const RequestRef& request : event.requests) part_.tell_apart(*request);
     if (auto refusal = own_.announce(event.requests, failed_)) {
         actions_.push_back(std::move(*refusal));
         return;
     }
+    const double since_s = event.since_s.value_or(now_s);
     for (const RequestRef& request : event.requests) {
-        part_.add(place_.rank, {{request, Ranks::of(place_.rank)}}, now_s);
+        part_.add(place_.rank, {{request, Ranks::of(place_.rank)}}, since_s);
+        // A rank below may have announced it to this one before.
+        if (event.since_s) part_.backdate(request->name, since_s, now_s);
     }
 }
 
@@ -212,6 +218,7 @@ void Tree::pass_on(double now_s) {
         up_.seen = taken_;
         actions_.push_back(Send{*place_.parent, packed(up_)});
         up_ = {};
+        waiting_at_.clear();
     }
 }
 
@@ -230,8 +237,14 @@ void Tree::pass_on_stall(const Waiting& waiting, double now_s) {
     more.announced |= part_.announced(waiting.name);
     if (root_) {
         if (root_->hear_of(more, now_s)) root_->ask(more);
-    } else {
+        return;
+    }
+    // All ranks of the subtree answer for each name: one entry for all of them.
+    const auto [found, is_new] = waiting_at_.try_emplace(more.name, up_.waiting.size());
+    if (is_new) {
         up_.waiting.push_back(std::move(more));
+    } else {
+        up_.waiting[found->second].merge(more);
     }
 }
 
@@ -296,6 +309,7 @@ void Tree::refuse(const std::string& name, const std::string& text) {
 /// Answers which ranks of the subtree announced a stalled name, also if none is known to: the root
 /// names a rank as missing only after its answer.
 void Tree::answer(double now_s) {
+    if (holds_answers_) return;
     for (const std::string& name : std::exchange(asked_, {})) {
         pass_on_stall({name, 0, {}, Ranks::of(place_.rank)}, now_s);
     }

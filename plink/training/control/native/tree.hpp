@@ -68,8 +68,11 @@ class Tree final : public Machine {
     std::unordered_map<std::uint64_t, std::uint64_t> checks_;
     /// Stalled names about which the root asks, and which this rank has not answered yet.
     std::vector<std::string> asked_;
+    bool holds_answers_ = false;
     std::string failed_;
     Upward up_;
+    /// By name, the index in `up_.waiting`.
+    std::unordered_map<std::string, std::size_t> waiting_at_;
     std::vector<Action> actions_;
     double wakes_s_ = std::numeric_limits<double>::infinity();
 };
