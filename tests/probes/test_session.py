@@ -50,13 +50,17 @@ def test_a_command_killed_by_a_signal_is_not_a_lost_connection(session: Session)
     "command", ["exec sleep 60", "exec yes slow >&2", "exec sleep 60 >&- 2>&-"]
 )
 def test_the_time_limit_holds(session: Session, command: str) -> None:
+    limit_s = 0.5
     start_s = time.monotonic()
     # Where the machine is busy even the start may take that long, which is another sentence.
     with pytest.raises(HostError) as caught:
-        session.run(command, timeout_s=0.5)
+        session.run(command, timeout_s=limit_s)
+    elapsed_s = time.monotonic() - start_s
     assert caught.value.host == session.host
-    assert time.monotonic() - start_s < 30
-    assert session.run("true").status == 0
+    assert limit_s <= elapsed_s < 30
+    # A connection on which the command cannot be closed within 4 s is abandoned.
+    if elapsed_s < 4:
+        assert session.run("true").status == 0
 
 
 def test_a_host_that_writes_for_ever_is_cut_off(session: Session) -> None:
@@ -147,10 +151,13 @@ def silent_session() -> Iterator[Session]:
     server.close()
 
 
-def test_a_server_that_never_starts_the_command(silent_session: Session) -> None:
-    # Without a limit they would wait for ever. Where the machine is busy, opening a channel may
-    # take as long as the limit, which is another sentence.
-    for ask in (silent_session.run, silent_session.start):
-        with pytest.raises(HostError) as caught:
-            ask("true", timeout_s=0.3)
-        assert caught.value.host == silent_session.host
+@pytest.mark.parametrize("ask", ["run", "start"])
+def test_a_server_that_never_starts_the_command(silent_session: Session, ask: str) -> None:
+    limit_s = 0.3
+    start_s = time.monotonic()
+    # Without a limit it would wait for ever. Where the machine is busy, opening a channel may take
+    # as long as the limit, which is another sentence.
+    with pytest.raises(HostError) as caught:
+        getattr(silent_session, ask)("true", timeout_s=limit_s)
+    assert time.monotonic() - start_s >= limit_s
+    assert caught.value.host == silent_session.host
