@@ -30,7 +30,7 @@ class Silence:
 
 
 @dataclass(frozen=True)
-class Transient:
+class TransientLoss:
     """Result of a directed pair that failed in a way that a second try may not.
 
     Args:
@@ -58,10 +58,10 @@ class PairProgram(Protocol[Reading_co]):
 
     def measure(
         self, source: int, destination: int, *, is_suspected: bool
-    ) -> Reading_co | Silence | PairLoss | Transient:
+    ) -> Reading_co | Silence | PairLoss | TransientLoss:
         """Run the program for a directed pair; return its reading, or that it was silent or lost.
 
-        A pair whose result is `Transient` is measured once more.
+        A pair whose result is a `TransientLoss` is measured once more.
 
         Args:
             is_suspected: one of the two was silent to others, so that a short time-out will do.
@@ -117,8 +117,8 @@ class _RoundsRun(Generic[Reading]):
         self._lost: dict[int, str] = {}
         self._reported: set[int] = set()
         self._suspicion = Suspicion()
-        # Hosts whose last second try failed. They get no other until a reading: waiting twice at
-        # each of their pairs would take too long.
+        # Hosts whose last second try failed. Their pairs get no second try until one of them yields
+        # a reading: waiting twice for each pair would take too long.
         self._failed_twice: set[int] = set()
 
     def measure_round(self, pairs: Sequence[tuple[int, int]]) -> None:
@@ -158,37 +158,37 @@ class _RoundsRun(Generic[Reading]):
                 self._measure([direction])
 
     def _measure(self, directions: Sequence[tuple[int, int]]) -> None:
-        """Measure directions at the same time and queue the results; try failures once more."""
+        """Measure directions at the same time, again if a wanted one fails; queue the results.
+
+        All are measured again: a direction whose opposite fails is alone, so that its rate is too
+        high.
+        """
         if self._program.running.is_stopped:
             return
-        failed: dict[tuple[int, int], Silence | PairLoss] = {}
-        for direction, outcome in for_each(self._outcome, directions, len(directions)):
-            if not isinstance(outcome, Transient):
-                self._queue(direction, outcome)
-            elif self._failed_twice.isdisjoint(direction):
-                failed[direction] = outcome.loss
-            else:
-                self._queue(direction, outcome.loss)
-        if not failed or self._program.running.is_stopped:
-            return
-        for direction, outcome in for_each(self._outcome, directions, len(directions)):
-            if direction not in failed:
-                continue
-            if isinstance(outcome, (Silence, PairLoss, Transient)):
-                self._failed_twice.update(direction)
-                self._queue(direction, failed[direction])
-            else:
-                self._queue(direction, outcome)
-
-    def _queue(
-        self, direction: tuple[int, int], outcome: Reading | Silence | PairLoss | HostError
-    ) -> None:
-        if direction in self._wanted and not self._program.running.is_stopped:
-            self._results.put((*direction, outcome))
+        outcomes = dict(for_each(self._outcome, directions, len(directions)))
+        failed = [
+            direction
+            for direction, outcome in outcomes.items()
+            if isinstance(outcome, TransientLoss)
+            and direction in self._wanted
+            and self._failed_twice.isdisjoint(direction)
+        ]
+        if failed and not self._program.running.is_stopped:
+            for direction, outcome in for_each(self._outcome, directions, len(directions)):
+                if not isinstance(outcome, (Silence, PairLoss, TransientLoss)):
+                    outcomes[direction] = outcome
+                elif isinstance(outcome, TransientLoss) and direction in failed:
+                    self._failed_twice.update(direction)
+        for direction, outcome in outcomes.items():
+            # The host of a HostError is lost, whether or not the direction is wanted.
+            is_wanted = direction in self._wanted or isinstance(outcome, HostError)
+            if is_wanted and not self._program.running.is_stopped:
+                loss_or_reading = outcome.loss if isinstance(outcome, TransientLoss) else outcome
+                self._results.put((*direction, loss_or_reading))
 
     def _outcome(
         self, direction: tuple[int, int]
-    ) -> Reading | Silence | PairLoss | Transient | HostError:
+    ) -> Reading | Silence | PairLoss | TransientLoss | HostError:
         source, destination = direction
         for end in direction:
             if end in self._lost:
@@ -219,8 +219,9 @@ class _RoundsRun(Generic[Reading]):
             self._sink.pair_lost(PairLoss(source, destination, outcome.reason))
         elif isinstance(outcome, HostError):
             self.lose_host(self._find_failed_end(outcome, source, destination), str(outcome))
-            reason = f"{outcome.host}: {outcome}"
-            self._sink.pair_lost(PairLoss(source, destination, reason))
+            if (source, destination) in self._wanted:
+                reason = f"{outcome.host}: {outcome}"
+                self._sink.pair_lost(PairLoss(source, destination, reason))
         else:
             self._suspicion.reading(source, destination)
             self._failed_twice -= {source, destination}

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from plink.probes.errors import HostError, clean
 from plink.probes.iperf3 import parse
 from plink.probes.options import Iperf3Options, TransferOptions
-from plink.probes.paired_rounds import TIMEOUT_DIVISOR, Silence, Transient, measure_rounds
+from plink.probes.paired_rounds import TIMEOUT_DIVISOR, Silence, TransientLoss, measure_rounds
 from plink.probes.reach import ReachedHost
 from plink.probes.remote import session as remote
 from plink.probes.samples import BandwidthReading, MeasuringJob, PairLoss, Sink, no_limit
@@ -306,7 +306,7 @@ class _Iperf3:
 
     def measure(
         self, source: int, destination: int, *, is_suspected: bool
-    ) -> BandwidthReading | Silence | PairLoss | Transient:
+    ) -> BandwidthReading | Silence | PairLoss | TransientLoss:
         """Measure the bandwidth from one host to another in Gbit/s by an iperf3 test."""
         try:
             report = self.running.run(
@@ -324,5 +324,5 @@ class _Iperf3:
             if error.is_silence:
                 loss = Silence(NO_DATA)
             if is_transient(error) and self.running.left_s() > self._duration_s:
-                return Transient(loss)
+                return TransientLoss(loss)
             return loss

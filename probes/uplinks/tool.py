@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -103,8 +103,8 @@ class SimultaneousTransfers:
         self._ends: Mapping[int, iperf3.TransferHost] = {}
         # Why hosts cannot take part, by index.
         self._lost: dict[int, HostError] = {}
-        # Hosts whose last second try failed. They get no other until a transfer of theirs succeeds:
-        # waiting twice for each of their transfers would take too long.
+        # Hosts whose last second try failed. Their transfers get no second try until one of them
+        # succeeds: waiting twice for each transfer would take too long.
         self._failed_twice: set[int] = set()
 
     def __enter__(self) -> Self:
@@ -120,9 +120,7 @@ class SimultaneousTransfers:
         """Return whether a host has a usable iperf3 and its connection is alive."""
         return host not in self._lost
 
-    def run(
-        self, pairs: Sequence[tuple[int, int]], duration_s: int, *, is_second_try: bool = False
-    ) -> list[Outcome]:
+    def run(self, pairs: Sequence[tuple[int, int]], duration_s: int) -> list[Outcome]:
         """Run transfers (sender, receiver) all at once; return each one's report or error.
 
         A host whose connection is gone takes no part any more.
@@ -133,30 +131,40 @@ class SimultaneousTransfers:
             if pair not in done:
                 lost = next(host for host in pair if host in self._lost)
                 done[pair] = iperf3.TransferError(f"{self.hosts[lost].name}: {self._lost[lost]}")
-        if is_second_try:
-            self._failed_twice.update(
-                host for pair in pairs if isinstance(done[pair], Exception) for host in pair
-            )
-        self._failed_twice.difference_update(
-            host for pair in pairs if isinstance(done[pair], TimedTransfer) for host in pair
-        )
         return [done[pair] for pair in pairs]
+
+    def record_results(
+        self,
+        results: Mapping[tuple[int, int], object],
+        second_tries: Collection[tuple[int, int]] = (),
+    ) -> None:
+        """Record which hosts had a transfer that succeeded, or a second try that failed.
+
+        Args:
+            results: an exception for each pair whose transfer failed, anything else for the others.
+            second_tries: the pairs whose transfers failed before, too.
+        """
+        failed = [pair for pair in self._find_transient(results) if pair in second_tries]
+        succeeded = [pair for pair, result in results.items() if not isinstance(result, Exception)]
+        self._failed_twice.update(*failed)
+        self._failed_twice.difference_update(*succeeded)
 
     def find_second_tries(
         self, results: Mapping[tuple[int, int], object], duration_s: int
     ) -> list[tuple[int, int]]:
         """Return the pairs, by their results, whose transfers failed and are worth a second try.
 
-        None are if less than `duration_s` is left.
+        The list is empty if no more than `duration_s` is left.
         """
-        failed = [
+        failed = list(filter(self._failed_twice.isdisjoint, self._find_transient(results)))
+        return failed if failed and self.left_s() > duration_s else []
+
+    def _find_transient(self, results: Mapping[tuple[int, int], object]) -> list[tuple[int, int]]:
+        return [
             pair
             for pair, result in results.items()
-            if iperf3.is_transient(result)
-            and self._failed_twice.isdisjoint(pair)
-            and all(map(self.can_take_part, pair))
+            if iperf3.is_transient(result) and all(map(self.can_take_part, pair))
         ]
-        return failed if failed and self.left_s() > duration_s else []
 
     def is_busy(self, pairs: Sequence[tuple[int, int]], outcomes: Sequence[Outcome]) -> bool:
         """Return whether a machine's processors, shared by hosts, may have slowed transfers."""
@@ -236,9 +244,9 @@ def measure_links(
 ) -> Iterator[BandwidthReading | PairLoss]:
     """Run transfers, all pairs of a round at once, and yield each one's rate or loss.
 
-    Where that is more than a machine that hosts share bears, again `concurrency` at a time.
-    Transfers that failed are tried once more. In a round each host sends to one at most and
-    receives from one at most.
+    Where that is more than a machine that hosts share bears, again `concurrency` at a time. A
+    transfer that failed is tried once more, together with those beside it: alone, its rate would be
+    too high. In a round each host sends to one at most and receives from one at most.
     """
     for wanted in rounds:
         # Hosts that cannot take part were named by whoever found that out.
@@ -248,29 +256,37 @@ def measure_links(
             continue
         if not pairs:
             continue
-        at_once = len(pairs)
+        batches = [pairs]
         outcomes = transfers.run(pairs, duration_s)
-        if at_once > concurrency and transfers.is_busy(pairs, outcomes):
-            at_once = concurrency
+        if len(pairs) > concurrency and transfers.is_busy(pairs, outcomes):
+            batches = [pairs[k : k + concurrency] for k in range(0, len(pairs), concurrency)]
             outcomes = [
-                outcome
-                for first in range(0, len(pairs), at_once)
-                for outcome in transfers.run(pairs[first : first + at_once], duration_s)
+                outcome for batch in batches for outcome in transfers.run(batch, duration_s)
             ]
-        results = {
-            pair: _read_link(pair, outcome, duration_s)
-            for pair, outcome in zip(pairs, outcomes, strict=True)
-        }
-        failed = transfers.find_second_tries(results, duration_s)
-        for first in range(0, len(failed), at_once):
-            batch = failed[first : first + at_once]
-            outcomes = transfers.run(batch, duration_s, is_second_try=True)
-            for pair, outcome in zip(batch, outcomes, strict=True):
-                again = _read_link(pair, outcome, duration_s)
-                if isinstance(again, BandwidthReading):
-                    results[pair] = again
+        results = _read_links(pairs, outcomes, duration_s)
+        transfers.record_results(results)
+        for batch in batches:
+            failed = transfers.find_second_tries(
+                {pair: results[pair] for pair in batch}, duration_s
+            )
+            if not failed:
+                continue
+            second_results = _read_links(batch, transfers.run(batch, duration_s), duration_s)
+            transfers.record_results(second_results, failed)
+            for pair in failed:
+                if isinstance(second_results[pair], BandwidthReading):
+                    results[pair] = second_results[pair]
         for pair, result in results.items():
             yield PairLoss(*pair, str(result)) if isinstance(result, Exception) else result
+
+
+def _read_links(
+    pairs: Sequence[tuple[int, int]], outcomes: Sequence[Outcome], duration_s: int
+) -> dict[tuple[int, int], BandwidthReading | Exception]:
+    return {
+        pair: _read_link(pair, outcome, duration_s)
+        for pair, outcome in zip(pairs, outcomes, strict=True)
+    }
 
 
 def _read_link(
@@ -341,11 +357,14 @@ def _measure_turn(
         ]
         outcomes = transfers.run(pairs, longer * duration_s)
         is_late = transfers.left_s() <= 0.0
-        if not is_late and transfers.find_second_tries(
-            dict(zip(pairs, outcomes, strict=True)), longer * duration_s
-        ):
-            again = transfers.run(pairs, longer * duration_s, is_second_try=True)
-            outcomes = max(outcomes, again, key=_count_reports)
+        results = dict(zip(pairs, outcomes, strict=True))
+        transfers.record_results(results)
+        failed = [] if is_late else transfers.find_second_tries(results, longer * duration_s)
+        if failed:
+            second_outcomes = transfers.run(pairs, longer * duration_s)
+            transfers.record_results(dict(zip(pairs, second_outcomes, strict=True)), failed)
+            if transfers.left_s() > 0.0:
+                outcomes = max(outcomes, second_outcomes, key=_count_reports)
         timed: dict[tuple[int, Flow], TimedTransfer] = {}
         for way, pair, outcome in zip(flows, pairs, outcomes, strict=True):
             if isinstance(outcome, TimedTransfer):

@@ -7,7 +7,7 @@ import shutil
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -21,6 +21,7 @@ from plink.probes.samples import BandwidthReading, no_limit
 from support.jobs import job_of
 from support.local_hosts import ListSink
 from support.local_shell import ShellSession, program, shell_hosts
+from support.ports import reserved_port
 
 pytestmark = [
     pytest.mark.needs("lab"),
@@ -56,9 +57,11 @@ def replace_iperf3(host: ReachedHost, folder: Path, script: str) -> None:
     session(host).path = [program(folder / host.name, "iperf3", VERSION + script)]
 
 
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        return int(free.getsockname()[1])
+@pytest.fixture
+def port() -> Iterator[int]:
+    """Port that no other program takes during the test, at any address of this host."""
+    with reserved_port("") as number:
+        yield number
 
 
 @pytest.mark.parametrize("direction", ["each", "both"])
@@ -79,15 +82,14 @@ def test_what_the_receiver_got_is_the_reading(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("after_s", "measured"), [(0.5, {(0, 1)}), (0.0, set())])
 def test_a_test_without_time_is_not_made_and_a_late_one_does_not_count(
-    tmp_path: Path, after_s: float, measured: set[tuple[int, int]]
+    tmp_path: Path, port: int, after_s: float, measured: set[tuple[int, int]]
 ) -> None:
     hosts = shell_hosts(2)
     for host in hosts:
         replace_iperf3(host, tmp_path, SERVER + f"echo '{REPORT}'")
     # Before the server is started, before the test begins, after it, before the next one.
     left_s = iter([9.0, 9.0, after_s, after_s])
-    # At a taken port it would ask once more.
-    sink = run(hosts, left_s=lambda: next(left_s), port=free_port())
+    sink = run(hosts, left_s=lambda: next(left_s), port=port)
     assert next(left_s, None) is None
     assert sink.measured() == measured
     assert sink.lost() == {(0, 1), (1, 0)} - measured
@@ -180,21 +182,23 @@ def test_a_failed_test_is_run_once_more(
     assert len((tmp_path / "attempts").read_text()) == attempts
 
 
-def test_a_failed_test_is_not_run_again_without_time(tmp_path: Path) -> None:
+def test_a_failed_test_is_not_run_again_without_time(tmp_path: Path, port: int) -> None:
     hosts = shell_hosts(2)
     for host in hosts:
         replace_iperf3(host, tmp_path, SERVER + fail_at_first(tmp_path, 9))
     # Before the server is started, before the test begins, and for the second try.
     left_s = iter([9.0, 9.0, 0.5] * 2)
-    sink = run(hosts, left_s=lambda: next(left_s), port=free_port())
+    sink = run(hosts, left_s=lambda: next(left_s), port=port)
     assert [loss.reason for loss in sink.pair_losses] == ["iperf3: broken"] * 2
     assert len((tmp_path / "attempts").read_text()) == 2
 
 
-def test_what_listens_at_the_port_of_another_address_is_not_the_server(tmp_path: Path) -> None:
+def test_what_listens_at_the_port_of_another_address_is_not_the_server(
+    tmp_path: Path, port: int
+) -> None:
     """It comes between the look at the port and the server's own attempt."""
     hosts = shell_hosts(2)
-    port, mark, listeners = free_port(), tmp_path / "mark", list[socket.socket]()
+    mark, listeners = tmp_path / "mark", list[socket.socket]()
 
     def listen() -> None:
         while not mark.exists():
@@ -233,11 +237,10 @@ def test_a_taken_port_is_passed_over(tmp_path: Path) -> None:
         assert len(run(hosts).measured()) == 2
 
 
-def test_the_one_port_that_is_allowed_may_be_taken(tmp_path: Path) -> None:
+def test_the_one_port_that_is_allowed_may_be_taken(tmp_path: Path, port: int) -> None:
     hosts = shell_hosts(2)
     for host in hosts:
         replace_iperf3(host, tmp_path, SERVER + f"echo '{REPORT}'")
-    port = free_port()
     with socket.create_server(("127.0.1.2", port)):
         sink = run(hosts, port=port)
     assert {loss.reason for loss in sink.pair_losses} == {

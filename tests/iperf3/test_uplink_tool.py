@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -36,8 +36,8 @@ class Play:
     failures: dict[tuple[int, int], Exception] = field(default_factory=dict)
     # The same for the first transfers of (sender, receiver) only, in this order.
     first_failures: dict[tuple[int, int], list[Exception]] = field(default_factory=dict)
-    # (sender, receiver) whose transfers carry nothing.
-    empty: set[tuple[int, int]] = field(default_factory=set)
+    # How many times as much the first transfers of (sender, receiver) carry, in this order.
+    sizes: dict[tuple[int, int], list[float]] = field(default_factory=dict)
     taken_ports: set[int] = field(default_factory=set)
     # How much later than others the transfers of this sender begin and end.
     late: int | None = None
@@ -63,7 +63,8 @@ class Transfer:
             raise self.play.first_failures[self.pair].pop(0)
         is_late = self.pair[0] == self.play.late
         self.play.clock.now_s = self.duration_s + (self.play.late_s if is_late else 0.0)
-        size = 0.0 if self.pair in self.play.empty else RATE_GBIT_S * 1e8 / 8
+        sizes = self.play.sizes.get(self.pair)
+        size = (sizes.pop(0) if sizes else 1.0) * RATE_GBIT_S * 1e8 / 8
         return TransferReport(
             [Interval(k / 10, (k + 1) / 10, size) for k in range(10 * self.duration_s)],
             0,
@@ -254,11 +255,32 @@ def test_an_exchange_without_time_for_a_second_try_keeps_its_results(play: Play)
 def test_a_second_try_that_ends_late_costs_no_results_of_the_first(play: Play) -> None:
     late = TransferError(OUT_OF_TIME)
     play.first_failures = {(1, 4): [silence(), late]}
-    left_s = iter([5.0, 3.0, 2.0])
+    # Before the exchange, after it, for the second try, and after that.
+    left_s = iter([5.0, 3.0, 2.0, 0.0])
     sink = measure((0, True), left_s=lambda: next(left_s))
     assert [len(exchange.rates) for exchange in sink.exchanges] == [1]
     assert sink.pair_losses == [PairLoss(1, 4, "no data arrived")]
     assert set(play.count_attempts().values()) == {2}
+
+
+def test_a_second_try_that_ends_late_does_not_count(play: Play) -> None:
+    play.first_failures = {(1, 4): [silence()]}
+    left_s = iter([5.0, 3.0, 2.0, 0.0])
+    sink = measure((0, True), left_s=lambda: next(left_s))
+    assert [len(exchange.rates) for exchange in sink.exchanges] == [1]
+    assert sink.pair_losses == [PairLoss(1, 4, "no data arrived")]
+    assert play.count_attempts() == {(0, 2): 2, (1, 4): 2}
+
+
+@pytest.mark.parametrize("failure", [TransferError(OUT_OF_TIME), PortTakenError("taken")])
+def test_an_exchange_that_fails_for_another_reason_the_second_time_has_further_tries(
+    play: Play, failure: TransferError
+) -> None:
+    play.first_failures = {(1, 4): [silence(), failure, silence()]}
+    sink = measure_turns(*[ExchangeTurn((0,), sends=True)] * 2)
+    assert sink.pair_losses == [PairLoss(1, 4, "no data arrived")]
+    assert [exchange.is_whole for exchange in sink.exchanges] == [False, True]
+    assert play.count_attempts()[1, 4] == 2 + 2
 
 
 def test_no_transfer_succeeds(play: Play) -> None:
@@ -320,10 +342,15 @@ def test_a_machine_that_may_have_been_the_limit_is_noticed(play: Play) -> None:
 CIRCLES = [[(0, 1), (1, 0), (2, 3), (3, 2)], [(4, 0), (0, 4)]]
 
 
-def links_of(*, machine: str = "", left_s: Callable[[], float] = no_limit) -> Sink:
+def links_of(
+    rounds: Sequence[Sequence[tuple[int, int]]] = CIRCLES,
+    *,
+    machine: str = "",
+    left_s: Callable[[], float] = no_limit,
+) -> Sink:
     sink = Sink()
     with between(sink, left_s, machine) as found:
-        sink.take(tool.measure_links(found, CIRCLES, 1, concurrency=1))
+        sink.take(tool.measure_links(found, rounds, 1, concurrency=1))
     return sink
 
 
@@ -356,7 +383,25 @@ def test_a_link_that_failed_once_is_no_loss(play: Play) -> None:
     play.first_failures = {(2, 3): [silence()]}
     sink = links_of()
     assert (len(sink.readings), sink.pair_losses) == (6, [])
-    assert play.count_attempts() == {way: 1 + (way == (2, 3)) for pairs in CIRCLES for way in pairs}
+
+
+def test_all_links_of_a_round_run_again_and_only_those_that_failed_change(play: Play) -> None:
+    """Alone, the link that failed would have a higher rate."""
+    play.first_failures = {(2, 3): [silence()]}
+    play.sizes = {(0, 1): [1.0, 2.0]}
+    sink = links_of()
+    assert play.count_attempts() == {
+        pair: 1 + (pairs == CIRCLES[0]) for pairs in CIRCLES for pair in pairs
+    }
+    rates_gbit_s = [reading.gbit_s for reading in sink.readings]
+    assert rates_gbit_s == pytest.approx([RATE_GBIT_S] * 6)
+
+
+def test_a_link_that_fails_only_in_the_second_try_keeps_its_first_rate(play: Play) -> None:
+    play.first_failures = {(2, 3): [silence()]}
+    play.sizes = {(0, 1): [1.0, 0.0]}
+    sink = links_of()
+    assert (len(sink.readings), sink.pair_losses) == (6, [])
 
 
 def test_a_link_that_failed_twice_is_one_loss_with_its_first_reason(play: Play) -> None:
@@ -367,10 +412,37 @@ def test_a_link_that_failed_twice_is_one_loss_with_its_first_reason(play: Play) 
 
 
 def test_a_link_that_carried_nothing_is_tried_again(play: Play) -> None:
-    play.empty = {(2, 3)}
+    play.sizes = {(2, 3): [0.0, 0.0]}
     sink = links_of()
     assert (len(sink.readings), sink.pair_losses) == (5, [PairLoss(2, 3, "no data arrived")])
     assert play.count_attempts()[2, 3] == 2
+
+
+def test_hosts_whose_link_carries_nothing_twice_have_no_second_try(play: Play) -> None:
+    play.sizes = {(2, 3): [0.0] * 3}
+    sink = links_of([[(2, 3)]] * 2)
+    assert sink.pair_losses == [PairLoss(2, 3, "no data arrived")] * 2
+    assert play.count_attempts()[2, 3] == 2 + 1
+
+
+@pytest.mark.parametrize("failure", [TransferError(OUT_OF_TIME), PortTakenError("taken")])
+def test_links_that_fail_for_another_reason_the_second_time_have_further_tries(
+    play: Play, failure: TransferError
+) -> None:
+    play.first_failures = {(2, 3): [silence(), failure, silence()]}
+    sink = links_of([[(2, 3)]] * 2)
+    assert (len(sink.readings), sink.pair_losses) == (1, [PairLoss(2, 3, "no data arrived")])
+    assert play.count_attempts()[2, 3] == 2 + 2
+
+
+def test_the_partner_of_a_host_that_dies_in_a_second_try_has_further_tries(play: Play) -> None:
+    died = HostError("h3", "the connection was lost")
+    play.first_failures = {(2, 3): [silence(), died], (3, 0): [silence()] * 2}
+    play.first_failures |= {(2, 1): [silence()], (0, 1): [silence()]}
+    sink = links_of([[(2, 3), (3, 0)], [(2, 1)], [(0, 1)]])
+    assert sink.host_losses == [HostLoss(3, "the connection was lost")]
+    assert [(loss.source, loss.destination) for loss in sink.pair_losses] == [(2, 3), (3, 0)]
+    assert play.count_attempts() == {(2, 3): 2, (3, 0): 2, (2, 1): 2, (0, 1): 2}
 
 
 def test_a_link_has_no_second_try_without_time(play: Play) -> None:

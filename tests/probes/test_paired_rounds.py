@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import pytest
 
 from plink.probes.errors import HostError
-from plink.probes.paired_rounds import Silence, Transient, measure_rounds
+from plink.probes.paired_rounds import Silence, TransientLoss, measure_rounds
 from plink.probes.remote.session import Running
 from plink.probes.samples import More, PairLoss, RttReading, no_more
 from support.jobs import echo_job
 from support.local_hosts import ListSink, local_hosts
 from support.pairs import all_pairs
 
-Outcome = RttReading | Silence | PairLoss | Transient
+Outcome = RttReading | Silence | PairLoss | TransientLoss
 
 
 def reading(source: int, destination: int) -> RttReading:
@@ -147,7 +147,7 @@ def failing(*times: tuple[tuple[int, int], int]) -> Callable[[int, int], Outcome
     def act(source: int, destination: int) -> Outcome:
         if left[source, destination]:
             left[source, destination] -= 1
-            return Transient(PairLoss(source, destination, "no"))
+            return TransientLoss(PairLoss(source, destination, "no"))
         return reading(source, destination)
 
     return act
@@ -177,6 +177,81 @@ def test_both_directions_are_measured_again_where_they_run_at_once() -> None:
     assert tool.count_attempts() == {pair: 1 + (set(pair) == {1, 2}) for pair in all_pairs(4)}
 
 
+def act_in_turn(
+    outcomes: Mapping[tuple[int, int], Sequence[Outcome | HostError]],
+) -> Callable[[int, int], Outcome]:
+    """Return or raise a direction's outcomes, one at each attempt, and readings then."""
+    left = {direction: list(each) for direction, each in outcomes.items()}
+
+    def act(source: int, destination: int) -> Outcome:
+        if not left.get((source, destination)):
+            return reading(source, destination)
+        outcome = left[source, destination].pop(0)
+        if isinstance(outcome, HostError):
+            raise outcome
+        return outcome
+
+    return act
+
+
+FAILURE = TransientLoss(PairLoss(1, 0, "no"))
+DEATH = HostError("h1", "the connection was lost")
+
+
+@pytest.mark.parametrize(
+    ("second", "count"), [(RttReading(0, 1, 2, 2, {10.0: 5.0}), 2), (Silence("no answer"), 1)]
+)
+def test_the_reading_of_the_second_try_counts_for_both_directions(
+    second: Outcome, count: int
+) -> None:
+    tool = Played(act_in_turn({(0, 1): [reading(0, 1), second], (1, 0): [FAILURE]}))
+    sink = run(tool, 2, both_at_once=True)
+    assert sink.measured() == all_pairs(2)
+    assert not sink.pair_losses
+    assert [echoes.received for echoes in sink.readings if echoes.source == 0] == [count]
+
+
+def test_a_direction_that_is_not_wanted_causes_no_second_try() -> None:
+    tool = Played(act_in_turn({(1, 0): [FAILURE]}))
+    sink = run(tool, 2, frozenset({(0, 1)}), both_at_once=True)
+    assert (sink.measured(), sink.pair_losses) == ({(0, 1)}, [])
+    assert tool.count_attempts() == {(0, 1): 1, (1, 0): 1}
+
+
+def test_a_host_that_dies_in_the_second_try_of_the_other_direction_is_named() -> None:
+    attempts = threading.Barrier(2, timeout=10)
+    act_next = act_in_turn({(0, 1): [reading(0, 1), DEATH], (1, 0): [FAILURE]})
+
+    def act(source: int, destination: int) -> Outcome:
+        # Otherwise one direction may be over before the other begins, which is then not asked.
+        attempts.wait()
+        return act_next(source, destination)
+
+    sink = run(Played(act), 2, both_at_once=True)
+    assert [loss.host for loss in sink.host_losses] == [1]
+    assert sink.pair_losses == [PairLoss(0, 1, f"h1: {DEATH}")]
+    assert sink.measured() == {(1, 0)}
+
+
+def test_a_host_that_dies_in_a_direction_that_is_not_wanted_is_named() -> None:
+    tool = Played(act_in_turn({(1, 0): [DEATH]}))
+    sink = run(tool, 2, frozenset({(0, 1)}), both_at_once=True)
+    assert [loss.host for loss in sink.host_losses] == [1]
+    assert (0, 1) in sink.measured() | sink.lost()
+    assert (1, 0) not in sink.lost()
+
+
+@pytest.mark.parametrize("second", [PairLoss(0, 1, "no time was left for it"), Silence("stopped")])
+def test_a_second_try_that_is_not_worth_a_third_marks_no_host(second: Outcome) -> None:
+    further = [[[(0, 1)]]]
+    wanted = frozenset({(0, 1)})
+    failure = TransientLoss(PairLoss(0, 1, "no"))
+    tool = Played(act_in_turn({(0, 1): [failure, second, failure]}))
+    sink = run(tool, 2, wanted, more=lambda: further.pop(0) if further else ())
+    assert sink.pair_losses == [PairLoss(0, 1, "no")]
+    assert tool.count_attempts()[0, 1] == 2 + 2
+
+
 def test_a_host_that_failed_twice_has_no_second_try_until_it_succeeds() -> None:
     pair, further = ((0, 1), (1, 0)), [[[(0, 1)]]] * 3
     tool = Played(failing((pair[0], 4), (pair[1], 1)))
@@ -197,7 +272,7 @@ def test_a_host_that_failed_twice_has_no_second_try_until_it_succeeds() -> None:
 def test_a_silent_host_is_suspected_by_its_second_tries() -> None:
     def act(source: int, destination: int) -> Outcome:
         if 2 in (source, destination):
-            return Transient(Silence("no answer"))
+            return TransientLoss(Silence("no answer"))
         return reading(source, destination)
 
     tool = Played(act)
@@ -214,7 +289,7 @@ def test_a_host_that_dies_in_a_second_try_is_named() -> None:
         tries[source, destination] += 1
         if tries[source, destination] > 1:
             raise HostError("h1", "the connection was lost")
-        return Transient(Silence("no answer"))
+        return TransientLoss(Silence("no answer"))
 
     sink = run(Played(act), 2, frozenset({(0, 1)}))
     assert [loss.host for loss in sink.host_losses] == [1]
