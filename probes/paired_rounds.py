@@ -110,9 +110,9 @@ class _RoundsRun(Generic[Reading]):
         self._sink = sink
         self._both_at_once = both_at_once
         # Source and destination, and what measuring yielded.
-        self._results: SimpleQueue[tuple[int, int, Reading | Silence | PairLoss | HostError]] = (
-            SimpleQueue()
-        )
+        self._results: SimpleQueue[
+            tuple[int, int, Reading | Silence | PairLoss | TransientLoss | HostError]
+        ] = SimpleQueue()
         # Why hosts are lost, known to the threads of all pairs at once.
         self._lost: dict[int, str] = {}
         self._reported: set[int] = set()
@@ -158,7 +158,7 @@ class _RoundsRun(Generic[Reading]):
                 self._measure([direction])
 
     def _measure(self, directions: Sequence[tuple[int, int]]) -> None:
-        """Measure directions at the same time, again if a wanted one fails; queue the results.
+        """Measure directions at the same time, again if one fails, and queue the results.
 
         All are measured again: a direction whose opposite fails is alone, so that its rate is too
         high.
@@ -166,25 +166,24 @@ class _RoundsRun(Generic[Reading]):
         if self._program.running.is_stopped:
             return
         outcomes = dict(for_each(self._outcome, directions, len(directions)))
-        failed = [
-            direction
-            for direction, outcome in outcomes.items()
-            if isinstance(outcome, TransientLoss)
-            and direction in self._wanted
-            and self._failed_twice.isdisjoint(direction)
-        ]
-        if failed and not self._program.running.is_stopped:
-            for direction, outcome in for_each(self._outcome, directions, len(directions)):
-                if not isinstance(outcome, (Silence, PairLoss, TransientLoss)):
-                    outcomes[direction] = outcome
-                elif isinstance(outcome, TransientLoss) and direction in failed:
+        has_failed = any(isinstance(outcome, TransientLoss) for outcome in outcomes.values())
+        is_worth_it = self._failed_twice.isdisjoint(directions[0])
+        if has_failed and is_worth_it and not self._program.running.is_stopped:
+            for direction, second in for_each(self._outcome, directions, len(directions)):
+                first = outcomes[direction]
+                if not isinstance(second, (Silence, PairLoss, TransientLoss)):
+                    outcomes[direction] = second
+                elif isinstance(second, TransientLoss):
                     self._failed_twice.update(direction)
-        for direction, outcome in outcomes.items():
+                elif isinstance(first, TransientLoss):
+                    outcomes[direction] = first.loss
+        # Readings first: they clear marks of their hosts, which failures set.
+        for direction, outcome in sorted(outcomes.items(), key=lambda item: _is_loss(item[1])):
             # The host of a HostError is lost, whether or not the direction is wanted.
             is_wanted = direction in self._wanted or isinstance(outcome, HostError)
-            if is_wanted and not self._program.running.is_stopped:
-                loss_or_reading = outcome.loss if isinstance(outcome, TransientLoss) else outcome
-                self._results.put((*direction, loss_or_reading))
+            # What stopping the programs brings about is no loss.
+            if is_wanted and not (_is_loss(outcome) and self._program.running.is_stopped):
+                self._results.put((*direction, outcome))
 
     def _outcome(
         self, direction: tuple[int, int]
@@ -210,8 +209,14 @@ class _RoundsRun(Generic[Reading]):
                 self._deliver(*self._results.get_nowait())
 
     def _deliver(
-        self, source: int, destination: int, outcome: Reading | Silence | PairLoss | HostError
+        self,
+        source: int,
+        destination: int,
+        outcome: Reading | Silence | PairLoss | TransientLoss | HostError,
     ) -> None:
+        if isinstance(outcome, TransientLoss):
+            self._failed_twice |= {source, destination}
+            outcome = outcome.loss
         if isinstance(outcome, PairLoss):
             self._sink.pair_lost(outcome)
         elif isinstance(outcome, Silence):
@@ -226,3 +231,7 @@ class _RoundsRun(Generic[Reading]):
             self._suspicion.reading(source, destination)
             self._failed_twice -= {source, destination}
             self._sink.reading(outcome)
+
+
+def _is_loss(outcome: object) -> bool:
+    return isinstance(outcome, (Silence, PairLoss, TransientLoss, HostError))

@@ -138,16 +138,16 @@ class SimultaneousTransfers:
         results: Mapping[tuple[int, int], object],
         second_tries: Collection[tuple[int, int]] = (),
     ) -> None:
-        """Record which hosts had a transfer that succeeded, or a second try that failed.
+        """Record which hosts had a second try that failed, or transfers that all succeeded.
 
         Args:
             results: an exception for each pair whose transfer failed, anything else for the others.
             second_tries: the pairs whose transfers failed before, too.
         """
-        failed = [pair for pair in self._find_transient(results) if pair in second_tries]
+        failed = self._find_transient(results)
         succeeded = [pair for pair, result in results.items() if not isinstance(result, Exception)]
-        self._failed_twice.update(*failed)
-        self._failed_twice.difference_update(*succeeded)
+        self._failed_twice -= set().union(*succeeded) - set().union(*failed)
+        self._failed_twice.update(*(pair for pair in failed if pair in second_tries))
 
     def find_second_tries(
         self, results: Mapping[tuple[int, int], object], duration_s: int
@@ -273,9 +273,9 @@ def measure_links(
                 continue
             second_results = _read_links(batch, transfers.run(batch, duration_s), duration_s)
             transfers.record_results(second_results, failed)
-            for pair in failed:
-                if isinstance(second_results[pair], BandwidthReading):
-                    results[pair] = second_results[pair]
+            for pair, result in second_results.items():
+                if isinstance(result, BandwidthReading):
+                    results[pair] = result
         for pair, result in results.items():
             yield PairLoss(*pair, str(result)) if isinstance(result, Exception) else result
 

@@ -385,16 +385,17 @@ def test_a_link_that_failed_once_is_no_loss(play: Play) -> None:
     assert (len(sink.readings), sink.pair_losses) == (6, [])
 
 
-def test_all_links_of_a_round_run_again_and_only_those_that_failed_change(play: Play) -> None:
-    """Alone, the link that failed would have a higher rate."""
+def test_all_links_of_a_round_run_again_and_the_second_rates_count(play: Play) -> None:
+    """Alone, or beside a link that failed, a link has a higher rate."""
     play.first_failures = {(2, 3): [silence()]}
     play.sizes = {(0, 1): [1.0, 2.0]}
     sink = links_of()
     assert play.count_attempts() == {
         pair: 1 + (pairs == CIRCLES[0]) for pairs in CIRCLES for pair in pairs
     }
-    rates_gbit_s = [reading.gbit_s for reading in sink.readings]
-    assert rates_gbit_s == pytest.approx([RATE_GBIT_S] * 6)
+    rates_gbit_s = {(each.source, each.destination): each.gbit_s for each in sink.readings}
+    assert rates_gbit_s.pop((0, 1)) == pytest.approx(2.0 * RATE_GBIT_S)
+    assert list(rates_gbit_s.values()) == pytest.approx([RATE_GBIT_S] * 5)
 
 
 def test_a_link_that_fails_only_in_the_second_try_keeps_its_first_rate(play: Play) -> None:
