@@ -53,7 +53,7 @@ from plink.probes.uplinks.tool import (
 _LINK_DURATION_S = 1
 # Links that seem to have changed are measured again so often, and count only if they stay so.
 _LINK_CONFIRMATIONS = 2
-_UNCONFIRMED = "seemed changed, but could not be measured again"
+_UNCONFIRMED = "seems changed, but that could not be confirmed"
 
 
 class RepeatedTransfers:
@@ -102,7 +102,8 @@ class RepeatedTransfers:
             now = self._measure_rates(transfers, rounds, duration_s, both=both)
             took_s = time.monotonic() - began_s
             judgement = drift_rates.judge_links(cluster.names, expected, now)
-            suspects = np.argwhere(judgement.changed).tolist()
+            suspected = judgement.changed
+            is_complete = True
             for number in range(_LINK_CONFIRMATIONS):
                 if not judgement.changed.any():
                     break
@@ -113,18 +114,23 @@ class RepeatedTransfers:
                     expected, judgement.changed, judgement.compared, seed
                 )
                 rates = self._measure_rates(transfers, again, duration_s, both=both)
-                if number > 0 and np.isnan(rates).all():
-                    break
+                ways = [way for pairs in again for a, b in pairs for way in ((a, b), (b, a))]
+                is_complete = not any(np.isnan(rates[way]) for way in ways)
                 # What could not be confirmed even once is not known.
-                now[judgement.changed & np.isnan(rates)] = np.nan
+                if number == 0:
+                    now[judgement.changed & np.isnan(rates)] = np.nan
                 now = judge.keep_nearer(expected, now, rates)
                 judgement = drift_rates.judge_links(cluster.names, expected, now)
+        doubtful = suspected & ~judgement.compared
+        if not is_complete and not judgement.changes:
+            # Whose link it is may show only where hosts are measured with other partners.
+            doubtful |= judgement.changed
         names = cluster.names
         explained = {(failure.source, failure.destination) for failure in self.failures}
         self.failures += [
             Failure(names[a], _UNCONFIRMED, names[b])
-            for a, b in suspects
-            if not judgement.compared[a, b] and (names[a], names[b]) not in explained
+            for a, b in np.argwhere(doubtful).tolist()
+            if (names[a], names[b]) not in explained
         ]
         return judgement
 
@@ -169,11 +175,12 @@ class RepeatedTransfers:
             if changes:
                 self._progress.stage("checking uplinks again", len(changes))
                 alone = [ExchangeTurn((names.index(each.name),), each.sends) for each in changes]
+                before = len(self.failures)
                 again = self._measure_exchanges(transfers, names, groups, alone, duration_s)
                 # What could not be confirmed is not known.
                 doubtful = {(each.name, each.sends) for each in changes} - again.keys()
                 names_in_doubt = {name for name, _ in doubtful}
-                names_in_doubt -= {failure.source for failure in self.failures}
+                names_in_doubt -= {failure.source for failure in self.failures[before:]}
                 self.failures += [
                     Failure(name, f"its uplink {_UNCONFIRMED}") for name in sorted(names_in_doubt)
                 ]
