@@ -63,8 +63,12 @@ class Follower:
                 self._connect_both()
 
     def _connect_both(self) -> None:
-        self._orders = self._connect()
-        self._reports = self._connect()
+        try:
+            self._orders = self._connect()
+            self._reports = self._connect()
+        except PlinkError:
+            self._hang_up()
+            raise
 
     def _lead(self, manifest: Manifest) -> None:
         if self._orders is None:
