@@ -52,15 +52,14 @@ class Follower:
             PlinkError: it cannot be reached, or has no such service.
         """
         until_s = time.monotonic() + _PATIENCE_S
-        self._connect_both()
         while True:
+            self._connect_both()
             try:
                 return self._lead(manifest)
             except PlinkError:
                 self._hang_up()
                 if time.monotonic() > until_s or self._is_over.wait(_RETRY_S):
                     raise
-                self._connect_both()
 
     def _connect_both(self) -> None:
         try:

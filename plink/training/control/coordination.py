@@ -158,7 +158,7 @@ class Coordination:
         self._readiness.begin_anew()
 
     def clear(self) -> None:
-        """Clear everything."""
+        """Forget all requests that ranks have announced."""
         self._readiness.clear()
 
 

@@ -95,7 +95,7 @@ class Graphed:
 
     @property
     def messages_taken(self) -> int:
-        """How often ranks began to follow an order, or were told to leave it."""
+        """Number of times that ranks began to follow an order, or were told to leave it."""
         return self._offers.switches
 
     @property

@@ -169,7 +169,7 @@ class Part:
         self._named.adopt(said, since_s, is_passed_on=is_passed_on)
 
     def clear(self) -> None:
-        """Clear everything."""
+        """Forget all requests that ranks of the subtree have announced."""
         self._marks.clear()
         self._named.clear()
 

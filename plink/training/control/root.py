@@ -72,7 +72,7 @@ class Root:
         self._next.refused.append((name, text))
 
     def fail(self, text: str) -> None:
-        """Fail everything."""
+        """Fail all collectives of all ranks, with the text as their error."""
         self._next.failed = self._next.failed or text
 
     def join(self, ranks: Ranks) -> None:

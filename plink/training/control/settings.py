@@ -1,4 +1,4 @@
-"""How ranks agree; the same on all of them."""
+"""Settings of the negotiation of collectives by name, the same on all ranks."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ _MOST_ITEMS = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """How some ranks of a subtree announced a request."""
+    """Request as some ranks of a subtree announced it, and these ranks."""
 
     request: Request
     ranks: Ranks
