@@ -170,9 +170,8 @@ def run_trial(trial: Trial, hosts: Sequence[Host], folder: Path) -> list[RankRep
     """
     file = folder / "order"
     text = "" if trial.launcher == RENUMBERED else render(trial.launcher, hosts, ())
-    if trial.python is not None:
-        module = f"{shlex.quote(trial.python)} -m torch.distributed.run"
-        text = text.replace(" torchrun --", f" {module} --")
+    if trial.launcher in ("torchrun", "torchrun-script"):
+        text = _adapt_torchrun(text, trial)
     file.write_text(text)
     words = program_words(trial.launcher)
     command = fill_command(trial.command, str(file), sum(host.slots for host in hosts), words)
@@ -192,6 +191,20 @@ def run_trial(trial: Trial, hosts: Sequence[Host], folder: Path) -> list[RankRep
     if ended.status != 0 or not reports:
         raise _failure(ended)
     return reports
+
+
+def _adapt_torchrun(text: str, trial: Trial) -> str:
+    """Let the trial's interpreter run torchrun; remove the folder that torchrun makes for logs."""
+    begin = "torchrun --rdzv-backend=static"
+    program = "torchrun"
+    if trial.python is not None:
+        program = f"{shlex.quote(trial.python)} -m torch.distributed.run"
+    line = f'd=$(mktemp -d) && {program} --log-dir="$d" "$@"; s=$?; rm -rf "$d"; exit $s'
+    adapted = begin.replace("torchrun", f"sh -c {shlex.quote(line)} torchrun")
+    if trial.launcher == "torchrun-script":
+        # There the command stands between single quotes.
+        adapted = adapted.replace("'", "'\\''")
+    return text.replace(begin, adapted)
 
 
 def program_words(launcher: str) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -72,7 +73,11 @@ def test_a_killed_agent_costs_one_host_and_resume_fills_it_in(lab: Lab, tmp_path
 
     with started("probe", lab.hosts_file, "-o", out, *options) as run:
         wait_for(lambda: agents_on(lab, victim), run)
-        os.kill(agents_on(lab, victim)[0], signal.SIGKILL)
+        pid = agents_on(lab, victim)[0]
+        os.kill(pid, signal.SIGKILL)
+        # DPDK's folder, where the agent was still starting.
+        for folder in Path("/tmp").glob(f"plink-{pid}-*"):
+            shutil.rmtree(folder)
         _, complaint = run.communicate()
     assert run.returncode == 3, complaint
     assert f"warning: {victim}: its echo agent ended" in complaint

@@ -57,9 +57,12 @@ def test_a_quick_command_is_one_line_and_a_failed_one_shows_its_output() -> None
     assert done.stdout == "7\n"
 
 
-def test_nothing_is_told_by_a_script_that_is_no_more() -> None:
+def test_nothing_is_told_by_a_script_that_is_no_more(tmp_path: Path) -> None:
     with subprocess.Popen(
-        ["bash", "-euc", START + "run_quietly working sleep 3"], stderr=subprocess.PIPE, text=True
+        ["bash", "-euc", START + "run_quietly working sleep 3"],
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "TMPDIR": str(tmp_path)},
     ) as shell:
         time.sleep(0.5)
         shell.kill()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 from pathlib import Path
 
@@ -168,3 +169,42 @@ def test_hosts_without_torchrun_are_a_case_for_another_interpreter(tmp_path: Pat
     with pytest.raises(PlinkError, match="torchrun: not found") as caught:
         run_trial(Trial("torchrun", command, None, 10.0), HOSTS, tmp_path)
     assert "--python PATH" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize("launcher", ["torchrun", "torchrun-script"])
+@pytest.mark.parametrize("python", [None, "my python"])
+def test_the_folders_that_torchrun_makes_for_logs_are_removed(
+    launcher: str, python: str | None, tmp_path: Path
+) -> None:
+    logs, made = tmp_path / "logs", tmp_path / "made"
+    logs.mkdir()
+    here = f"""#!/bin/sh
+export TMPDIR={shlex.quote(str(logs))}
+shift 2
+exec sh -c "$*"
+"""
+    torchrun = f"""#!/bin/sh
+for word; do case "$word" in
+    --log-dir=*) touch "${{word#*=}}/log" && echo "${{word#*=}}" >>{shlex.quote(str(made))};;
+    --node-rank=*) export RANK="${{word#*=}}";;
+esac; done
+while [ "$1" != --no-python ]; do shift; done
+shift
+exec "$@"
+"""
+    folder = tmp_path / "a folder"
+    folder.mkdir()
+    interpreter = None if python is None else str(tmp_path / python)
+    for path, text in {
+        folder / "ssh": here,
+        folder / "torchrun": torchrun,
+        tmp_path / "my python": torchrun,
+    }.items():
+        path.write_text(text)
+        path.chmod(0o700)
+    hosts = [Host("a", "10.0.0.1"), Host("b", "10.0.0.2")]
+    command = default_command(launcher, None)
+    reports = run_trial(Trial(launcher, command, interpreter, 30.0), hosts, folder)
+    assert sorted(report.rank for report in reports) == [0, 1]
+    assert len(set(made.read_text().split())) == 2
+    assert list(logs.iterdir()) == []
