@@ -13,6 +13,7 @@
  *   wrong W               elements that are not the known sum, over all ranks and repetitions
  * With --version it only shows that it can be started here. */
 #include <mpi.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,8 @@
 #define LEAST_ADDED 65536
 #define MOST_ADDED 1048576
 #define ADDITIONS 5
+/* The longest that a launcher takes to hear of a rank's death and to end the others. */
+#define NOTICE_S 10
 
 /* Small whole numbers, so that float32 holds every partial sum exactly; they differ from rank to
  * rank and from place to place, so that a lost or misplaced part shows. */
@@ -112,6 +115,14 @@ static void leave(void) {
 #endif
 }
 
+/* A pipe breaks because another rank died. A launcher names the first death that it hears of, so
+ * this one waits for the launcher to hear of the other. */
+static void die_later(int number) {
+    sleep(NOTICE_S);
+    signal(number, SIG_DFL);
+    raise(number);
+}
+
 int main(int argc, char** argv) {
     if (argc == 2 && strcmp(argv[1], "--version") == 0) {
         return 0;
@@ -129,6 +140,7 @@ int main(int argc, char** argv) {
     const int repetitions = atoi(argv[3]);
     /* Whatever becomes of the launcher and of the peers, this process does not outlive its use. */
     alarm((unsigned)atoi(argv[4]));
+    signal(SIGPIPE, die_later);
 
     MPI_Init(&argc, &argv);
     int rank = 0;
