@@ -56,7 +56,9 @@ class _SshProcess(remote.RemoteProcess):
         return status
 
     def close(self) -> None:
-        self._channel.close()
+        # paramiko says goodbye to the host, whose connection may just be breaking.
+        with suppress(OSError, EOFError, paramiko.SSHException):
+            self._channel.close()
 
     def abandon(self) -> None:
         self._channel.get_transport().close()

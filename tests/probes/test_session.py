@@ -46,6 +46,21 @@ def test_a_command_killed_by_a_signal_is_not_a_lost_connection(session: Session)
     assert session.run("true").status == 0
 
 
+@pytest.mark.parametrize("error", [EOFError, OSError, paramiko.SSHException])
+def test_a_command_is_closed_while_its_connection_breaks(
+    session: SshSession, error: type[Exception], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = session.start("cat")
+
+    def send(*_: object) -> None:
+        raise error
+
+    with monkeypatch.context() as broken:
+        broken.setattr(paramiko.Transport, "_send_user_message", send)
+        process.close()
+    assert session.run("true").status == 0
+
+
 @pytest.mark.parametrize(
     "command", ["exec sleep 60", "exec yes slow >&2", "exec sleep 60 >&- 2>&-"]
 )
