@@ -386,6 +386,9 @@ def _measure_turn(
         rates = list(zip(timed, known, strict=True))
         for group in left:
             own = [(flow, gbit_s) for (other, flow), gbit_s in rates if other == group]
+            if not any(gbit_s for _, gbit_s in own):
+                yield ExchangeLoss(group, turn.sends, iperf3.NO_DATA)
+                continue
             beside = [(flow, gbit_s) for (other, flow), gbit_s in rates if other != group]
             is_complete = len(own) == sum(other == group for other, _ in flows)
             is_whole = is_complete and {flow.member for flow, _ in own} == set(groups[group])
@@ -439,7 +442,7 @@ def measure_both_ways(
         rates = None
         if timed and len(timed) == len(pairs):
             rates = _compute_common_gbit_s(timed, longer * duration_s)
-        if rates is not None:
+        if rates is not None and any(rates):
             most = max(sum(rates), most or 0.0)
             if most >= enough_gbit_s:
                 break

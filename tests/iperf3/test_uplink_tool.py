@@ -200,6 +200,14 @@ def test_a_failed_transfer_costs_no_host(play: Play) -> None:
     assert [exchange.is_whole for exchange in sink.exchanges] == [False, True]
 
 
+def test_a_group_whose_transfers_carried_nothing_together_has_no_rate(play: Play) -> None:
+    play.sizes = {(0, 2): [0.0], (1, 4): [0.0]}
+    assert measure((0, True)).lost == [(0, True, "no data arrived")]
+    play.sizes = {(0, 2): [0.0]}
+    (exchange,) = measure((0, True)).exchanges
+    assert exchange.gbit_s == pytest.approx(RATE_GBIT_S)
+
+
 def silence() -> TransferError:
     return TransferError("no data arrived", is_silence=True)
 

@@ -22,6 +22,7 @@ from plink.probes.uplinks.tool import TimedTransfer
         ([1.0, 0.9, 1.1], 1.1, 3),
         ([None, 1.0, None], 1.0, 3),
         ([None, None, None], None, 3),
+        ([0.0, None, 0.0], None, 3),
     ],
 )
 def test_the_most_of_several_tries_counts(
