@@ -166,6 +166,23 @@ def test_marks_count_as_names_do() -> None:
     assert completed > 100
 
 
+@pytest.mark.parametrize("sources", [(4, 5), (5, 4)])
+def test_what_is_said_again_is_complete_with_all_that_was_said(sources: tuple[int, int]) -> None:
+    """Ranks differ in t0; it is torn from a group, and whoever said it first may complete it."""
+    readiness = Readiness(PLACE, 1.0, None)
+    lengths = {4: 3, 5: 4}
+    for source in sources:
+        version = Version(a_request("t0", lengths[source]), RANKS[source])
+        readiness.add(source, (version,), 0.0)
+    readiness.add(1, (Version(A_GROUP, RANKS[1]),), 0.0)
+    for source in (0, 1, 4):
+        readiness.join(source, RANKS[source])
+    readiness.complete()
+    readiness.forget(["g"])
+    ((*versions,),) = readiness.complete()
+    assert {version.request.tensors[0].shape for version in versions} == {(3,), (4,)}
+
+
 def test_of_what_is_marked_twice_what_came_before_is_marked() -> None:
     marks = Marks([0, 7])
     assert marks.mark(7, [3, 5], 1.0) is None

@@ -81,6 +81,12 @@ class Readiness:
         Raises:
             WireError: it was already.
         """
+        pending = self._record(source, versions, now_s)
+        if pending is not None:
+            self._look_at(pending)
+
+    def _record(self, source: int, versions: tuple[Version, ...], now_s: float) -> Pending | None:
+        """Record an announcement; return what it is part of, None where that waits."""
         if self._tell_apart is not None:
             for version in versions:
                 self._tell_apart(version.request)
@@ -90,10 +96,10 @@ class Readiness:
                 raise WireError(f"it announced '{name}' twice")
         if any(self._is_decided(name) for name in names):
             self._aside.append((source, versions, now_s))
-            return
+            return None
         pending = self._pending_of(names, versions, now_s)
         pending.add(source, versions)
-        self._look_at(pending)
+        return pending
 
     def adopt(
         self,
@@ -187,12 +193,18 @@ class Readiness:
             if id(pending) not in torn:
                 torn[id(pending)] = pending
                 self._disown(pending)
+        again: list[str] = []
         for pending in torn.values():
-            self._say_again(pending, gone)
+            again += self._say_again(pending, gone)
         aside, self._aside = self._aside, []
         for source, versions, since_s in aside:
             if gone.isdisjoint(version.request.name for version in versions):
-                self.add(source, versions, since_s)
+                self._record(source, versions, since_s)
+                again += [version.request.name for version in versions]
+        # Not before all is said: some of it may be complete without the rest, since ranks joined.
+        for name in again:
+            if name in self._pending:
+                self._look_at(self._pending[name])
 
     def _disown(self, pending: Pending) -> None:
         self._complete = [one for one in self._complete if one is not pending]
@@ -201,16 +213,18 @@ class Readiness:
                 if self._owners.get(tensor) == version.request.name:
                     del self._owners[tensor]
 
-    def _say_again(self, pending: Pending, gone: Set[str]) -> None:
+    def _say_again(self, pending: Pending, gone: Set[str]) -> list[str]:
+        """Record anew what was said of names that are left; return these."""
         left = [name for name in pending.names if self._pending.get(name) is pending]
         for name in left:
             del self._pending[name]
         for source, versions in pending.said if left else ():
             if gone.isdisjoint(version.request.name for version in versions):
-                self.add(source, versions, pending.first_s)
+                self._record(source, versions, pending.first_s)
         for name in left:
             if name not in self._pending:
                 self._alarms.remove(name)
+        return left
 
     def clear(self) -> None:
         """Clear everything."""

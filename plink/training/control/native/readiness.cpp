@@ -31,6 +31,13 @@ void Readiness::begin_anew() {
 }
 
 void Readiness::add(std::int64_t source, const Versions& versions, double now_s) {
+    const PendingRef pending = record(source, versions, now_s);
+    if (pending != nullptr) look_at(pending);
+}
+
+/// What the announcement is part of; null where that waits.
+Readiness::PendingRef Readiness::record(std::int64_t source, const Versions& versions,
+                                        double now_s) {
     if (tell_apart_) {
         for (const Version& version : versions) tell_apart_(*version.request);
     }
@@ -44,11 +51,11 @@ void Readiness::add(std::int64_t source, const Versions& versions, double now_s)
     if (std::any_of(names.begin(), names.end(),
                     [this](const std::string& name) { return is_decided(name); })) {
         aside_.push_back({source, versions, now_s});
-        return;
+        return nullptr;
     }
-    const PendingRef pending = pending_of(std::move(names), versions, now_s);
+    PendingRef pending = pending_of(std::move(names), versions, now_s);
     pending->add(source, versions);
-    look_at(pending);
+    return pending;
 }
 
 bool Readiness::is_apart(const std::string& name) const {
@@ -148,8 +155,17 @@ void Readiness::forget(const std::vector<std::string>& names) {
         torn.push_back(pending);
         disown(*pending);
     }
-    for (const PendingRef& pending : torn) say_again(*pending, gone);
-    for (const Aside& one : std::exchange(aside_, {})) say_unless(gone, one);
+    std::vector<std::string> again;
+    for (const PendingRef& pending : torn) say_again(*pending, gone, again);
+    for (const Aside& one : std::exchange(aside_, {})) {
+        say_unless(gone, one);
+        for (const Version& version : one.versions) again.push_back(version.request->name);
+    }
+    // Not before all is said: some of it may be complete without the rest, since ranks joined.
+    for (const std::string& name : again) {
+        const auto found = pending_.find(name);
+        if (found != pending_.end()) look_at(found->second.pending);
+    }
 }
 
 void Readiness::disown(const Pending& pending) {
@@ -167,7 +183,9 @@ void Readiness::disown(const Pending& pending) {
     }
 }
 
-void Readiness::say_again(const Pending& pending, const std::unordered_set<std::string>& gone) {
+/// Records anew what was said of names that are left, which it adds to `again`.
+void Readiness::say_again(const Pending& pending, const std::unordered_set<std::string>& gone,
+                          std::vector<std::string>& again) {
     std::vector<std::string> left;
     for (const std::string& name : pending.names) {
         const auto found = pending_.find(name);
@@ -182,13 +200,14 @@ void Readiness::say_again(const Pending& pending, const std::unordered_set<std::
     for (const std::string& name : left) {
         if (pending_.count(name) == 0) alarms_.remove(name);
     }
+    again.insert(again.end(), left.begin(), left.end());
 }
 
 void Readiness::say_unless(const std::unordered_set<std::string>& gone, const Aside& said) {
     if (std::none_of(said.versions.begin(), said.versions.end(), [&gone](const Version& version) {
             return gone.count(version.request->name) > 0;
         })) {
-        add(said.source, said.versions, said.since_s);
+        record(said.source, said.versions, said.since_s);
     }
 }
 

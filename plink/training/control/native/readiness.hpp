@@ -82,12 +82,14 @@ class Readiness {
         double since_s;
     };
 
+    PendingRef record(std::int64_t source, const Versions& versions, double now_s);
     PendingRef pending_of(std::vector<std::string> names, const Versions& versions, double now_s);
     bool has_said(std::int64_t source, const std::string& name) const;
     bool is_decided(const std::string& name) const;
     void disown(const Pending& pending);
     void say_unless(const std::unordered_set<std::string>& gone, const Aside& said);
-    void say_again(const Pending& pending, const std::unordered_set<std::string>& gone);
+    void say_again(const Pending& pending, const std::unordered_set<std::string>& gone,
+                   std::vector<std::string>& again);
     const PendingRef& named(const std::string& name, double now_s);
     void look_at(const PendingRef& pending);
 
