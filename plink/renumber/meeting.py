@@ -8,8 +8,8 @@ up waiting makes all others give up, too, and no two ever number a job different
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import NoReturn
 
 import msgspec
@@ -146,10 +146,12 @@ class Meeting:
         """Announce this process to the meeting.
 
         Raises:
+            MeetAgainError: process 0 is not reached.
             RefusedError: another process has the same number; all others are told so.
         """
         key, content = f"member/{self._number}", to_bytes(own)
-        first = self._store.claim(key, content)
+        with self._telling():
+            first = self._store.claim(key, content)
         if first != content:
             self.refuse(
                 f"two processes have {self._noun} {self._number}: {_process(first)} and "
@@ -254,7 +256,8 @@ class Meeting:
                 return word.decision
             if word.port is not None and self._number in word.numbers:
                 measure(word.port)
-                self._store.set(f"back/{self._number}", b"1")
+                with self._telling():
+                    self._store.set(f"back/{self._number}", b"1")
 
     def _said_by(self, key: str, numbers: Sequence[int], wait_s: float) -> list[bytes]:
         """Wait until the processes have set a key each and return the values in their order."""
@@ -267,14 +270,17 @@ class Meeting:
                     break
                 except TimeoutError:
                     self._look_for_the_end()
-                    if left_s <= 0.0:
-                        reason = self._not_heard(key, numbers, wait_s)
+                    absent = self._absent(key, numbers) if left_s <= 0.0 else []
+                    if absent:
+                        reason = self._not_heard(absent, wait_s)
                         raise MeetAgainError(reason) from None
         values = get_all(self._store, [f"{key}/{number}" for number in numbers], deadline)
         return [value or b"" for value in values]
 
-    def _not_heard(self, key: str, numbers: Sequence[int], wait_s: float) -> str:
-        absent = [str(number) for number in numbers if peek(self._store, f"{key}/{number}") is None]
+    def _absent(self, key: str, numbers: Sequence[int]) -> list[str]:
+        return [str(number) for number in numbers if peek(self._store, f"{key}/{number}") is None]
+
+    def _not_heard(self, absent: Sequence[str], wait_s: float) -> str:
         were = (
             f"{self._noun}s {format_names(absent)}"
             if len(absent) > 1
@@ -290,10 +296,19 @@ class Meeting:
 
     def _say(self, word: Word) -> None:
         content = msgspec.json.encode(word)
-        first = self._store.claim(f"word/{self._words}", content)
+        with self._telling():
+            first = self._store.claim(f"word/{self._words}", content)
         self._words += 1
         if first != content:
             _raise_end(first)
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            # The store is gone with the process that holds it.
+            raise MeetAgainError(f"{self._noun} 0 is not reached ({error})") from None
 
     def _heard(self, wait_s: float) -> Word:
         try:

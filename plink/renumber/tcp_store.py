@@ -61,6 +61,11 @@ class TcpStore:
             try:
                 left_s = max(0.1, deadline - time.monotonic())
                 self._socket = socket.create_connection((host, port), min(left_s, _ANSWER_S))
+                try:
+                    self._socket.sendall(MAGIC)
+                except OSError:
+                    self._socket.close()
+                    raise
                 break
             except OSError as error:
                 if time.monotonic() + _RETRY_S > deadline:
@@ -70,7 +75,6 @@ class TcpStore:
                         "rank 0 opens it: has it started, on that host?",
                     ) from None
                 time.sleep(_RETRY_S)
-        self._socket.sendall(MAGIC)
 
     def set(self, key: str, value: bytes) -> None:
         """Set a key's value.
