@@ -173,7 +173,7 @@ def _relay_command(
 
 
 def _hand_in(channel: paramiko.Channel, process: subprocess.Popen[bytes], stdin: IO[bytes]) -> None:
-    with suppress(OSError), stdin:
+    with suppress(OSError, EOFError, paramiko.SSHException), stdin:
         while chunk := channel.recv(_CHUNK):
             rest = memoryview(chunk)
             while rest:

@@ -516,11 +516,14 @@ def end_group(process: subprocess.Popen[bytes], goodbye_s: float, terminate_s: f
             process.wait(limit_s)
             return
         signal_group(process, number)
-    process.wait()
+    # One of another user, which sudo has started, is left to end by itself.
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(terminate_s)
 
 
 def signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
     """Send a signal to a process's group, with its helpers, unless it has ended."""
     if process.poll() is None:
-        with suppress(ProcessLookupError):
+        # Nor a process of another user, which sudo has started.
+        with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, number)

@@ -294,7 +294,12 @@ class ProxyCommand(paramiko.ProxyCommand):
     def recv(self, size: int) -> bytes:
         """Return at most `size` bytes of the command's output; empty once it has ended."""
         pipe = self.process.stdout
-        if pipe is None or not select.select([pipe], [], [], self.timeout)[0]:
+        if pipe is None:
+            raise TimeoutError
+        # Not by `select.select`, which knows no descriptor from 1,024 on.
+        poll = select.poll()
+        poll.register(pipe, select.POLLIN)
+        if not poll.poll(None if self.timeout is None else 1e3 * self.timeout):
             raise TimeoutError
         return os.read(pipe.fileno(), size)
 

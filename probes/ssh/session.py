@@ -13,6 +13,8 @@ from plink.probes.remote import session as remote
 
 _CHUNK = 1 << 16
 
+# What paramiko raises where a connection is breaking.
+_BREAKING = (OSError, EOFError, paramiko.SSHException)
 # A connection that breaks ends its channels a moment before it counts as broken.
 _LOSS_NOTICE_S = 0.5
 
@@ -23,22 +25,22 @@ class _SshProcess(remote.RemoteProcess):
     def __init__(self, host: str, channel: paramiko.Channel) -> None:
         super().__init__(host)
         self._channel = channel
-        self._stderr = remote.StderrTail(iter(lambda: channel.recv_stderr(_CHUNK), b""))
+        self._stderr = remote.StderrTail(iter(self._read_stderr, b""))
 
     def write_bytes(self, content: bytes) -> None:
         try:
             self._channel.sendall(content)
-        except (OSError, EOFError, paramiko.SSHException):
+        except _BREAKING:
             raise HostError(self.host, remote.LOST) from None
 
     def chunks(self) -> Iterator[bytes]:
-        while chunk := self._channel.recv(_CHUNK):
+        while chunk := self._read():
             yield chunk
         if not self._channel.eof_received and _is_lost(self._channel.get_transport()):
             raise HostError(self.host, remote.LOST)
 
     def end_input(self) -> None:
-        with suppress(OSError, EOFError, paramiko.SSHException):
+        with suppress(*_BREAKING):
             self._channel.shutdown_write()
 
     def stderr_tail(self) -> str:
@@ -57,11 +59,24 @@ class _SshProcess(remote.RemoteProcess):
 
     def close(self) -> None:
         # paramiko says goodbye to the host, whose connection may just be breaking.
-        with suppress(OSError, EOFError, paramiko.SSHException):
+        with suppress(*_BREAKING):
             self._channel.close()
 
     def abandon(self) -> None:
-        self._channel.get_transport().close()
+        _close(self._channel.get_transport())
+
+    def _read(self) -> bytes:
+        # paramiko acknowledges what was read, which fails where the connection is breaking.
+        try:
+            return bytes(self._channel.recv(_CHUNK))
+        except _BREAKING:
+            raise HostError(self.host, remote.LOST) from None
+
+    def _read_stderr(self) -> bytes:
+        try:
+            return bytes(self._channel.recv_stderr(_CHUNK))
+        except _BREAKING:
+            return b""
 
 
 class SshSession(remote.Session):
@@ -80,7 +95,7 @@ class SshSession(remote.Session):
         with remote.ProcessDeadline(process, timeout_s) as deadline:
             try:
                 channel.exec_command(command)
-            except (OSError, EOFError, paramiko.SSHException) as error:
+            except _BREAKING as error:
                 process.close()
                 reason = f"it does not start within {timeout_s:g} s" if deadline.is_over else error
                 raise HostError(self.host, f"cannot run a command: {reason}") from None
@@ -95,15 +110,21 @@ class SshSession(remote.Session):
 
     def close(self) -> None:
         """Close the SSH connection, which ends its commands."""
-        self._transport.close()
+        _close(self._transport)
 
     def _open_channel(self, timeout_s: float) -> paramiko.Channel:
         if not self._transport.is_active():
             raise HostError(self.host, remote.LOST)
         try:
             return self._transport.open_session(timeout=timeout_s)
-        except (OSError, EOFError, paramiko.SSHException) as error:
+        except _BREAKING as error:
             raise HostError(self.host, f"the SSH server opens no channel ({error})") from None
+
+
+def _close(transport: paramiko.Transport) -> None:
+    # Through a jump host that says goodbye, too.
+    with suppress(*_BREAKING):
+        transport.close()
 
 
 def _is_lost(transport: paramiko.Transport, limit_s: float = _LOSS_NOTICE_S) -> bool:

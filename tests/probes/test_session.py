@@ -59,6 +59,13 @@ def test_a_command_is_closed_while_its_connection_breaks(
         broken.setattr(paramiko.Transport, "_send_user_message", send)
         process.close()
     assert session.run("true").status == 0
+    # What is read has to be acknowledged.
+    flood = session.start("head -c 6000000 /dev/zero | tee /dev/stderr")
+    with monkeypatch.context() as broken:
+        broken.setattr(paramiko.Transport, "_send_user_message", send)
+        with pytest.raises(HostError, match="connection was lost"):
+            list(flood.chunks())
+        flood.stderr_tail()
 
 
 @pytest.mark.parametrize(
