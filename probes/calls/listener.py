@@ -21,6 +21,7 @@ from plink.probes.ssh.session import SshSession
 
 _BACKLOG = 1024
 _HANDSHAKE_S = 15.0
+_ACCEPT_PAUSE_S = 0.1
 _USER = "plink"
 _SHOWN = 3
 
@@ -101,19 +102,29 @@ class Listener:
         with suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
-        self._handshakes.shutdown(wait=False, cancel_futures=True)
+        # Those that wait close their connections.
+        self._handshakes.shutdown(wait=False)
         for session in sessions:
             session.close()
 
     def _accept(self) -> None:
-        while True:
+        while not self._is_closed:
             try:
                 connection, peer = self._socket.accept()
+            except OSError:
+                # An agent hung up, or there are no descriptors left for now.
+                time.sleep(_ACCEPT_PAUSE_S)
+                continue
+            try:
                 self._handshakes.submit(self._take, connection, peer[0].removeprefix("::ffff:"))
-            except (OSError, RuntimeError):
-                return
+            except RuntimeError:
+                # Closed meanwhile.
+                connection.close()
 
     def _take(self, connection: socket.socket, address: str) -> None:
+        if self._is_closed:
+            connection.close()
+            return
         transport = None
         try:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
