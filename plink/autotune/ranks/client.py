@@ -89,11 +89,15 @@ class Client:
 
     def submit(self, task: Task) -> None:
         """Have the thread run this and send its result; if too many wait, the oldest is dropped."""
+        if self._is_over.is_set():
+            return
         self._tasks.append(task)
         self._wake()
 
     def close(self) -> None:
-        """End the thread."""
+        """End the thread, also repeatedly."""
+        if self._is_over.is_set():
+            return
         self._is_over.set()
         self._wake()
         self._thread.join(_END_TIMEOUT_S)
