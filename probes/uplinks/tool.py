@@ -386,13 +386,12 @@ def _measure_turn(
         rates = list(zip(timed, known, strict=True))
         for group in left:
             own = [(flow, gbit_s) for (other, flow), gbit_s in rates if other == group]
-            if not any(gbit_s for _, gbit_s in own):
-                yield ExchangeLoss(group, turn.sends, iperf3.NO_DATA)
-                continue
             beside = [(flow, gbit_s) for (other, flow), gbit_s in rates if other != group]
             is_complete = len(own) == sum(other == group for other, _ in flows)
             is_whole = is_complete and {flow.member for flow, _ in own} == set(groups[group])
-            yield GroupExchange(group, turn.sends, own, is_whole, beside, is_busy)
+            exchange = GroupExchange(group, turn.sends, own, is_whole, beside, is_busy)
+            lost = ExchangeLoss(group, turn.sends, iperf3.NO_DATA)
+            yield exchange if exchange.gbit_s else lost
         return
     yield from drop(list(left), reason)
 
