@@ -145,8 +145,8 @@ def test_a_wait_that_a_signal_did_not_end_is_left(folder: Path) -> None:
         def interrupt():
             time.sleep(0.2)
             os.kill(os.getpid(), signal.SIGINT)
-        threading.Thread(target=interrupt, daemon=True).start()
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+        threading.Thread(target=interrupt, daemon=True).start()
         try:
             queue.SimpleQueue().get(timeout=30)
         except KeyboardInterrupt:
@@ -229,11 +229,14 @@ def test_foreign_code_that_waits_ends_at_the_second_interrupt(tmp_path: Path) ->
         import os, signal, threading, time, types
         from plink.base import interrupts
         foreign = types.ModuleType('foreign')
-        exec('import time\\ndef work(): time.sleep(60)', foreign.__dict__)
+        foreign.has_begun = threading.Event()
+        work = 'def work(): has_begun.set(); time.sleep(60)'
+        exec('import time\\n' + work, foreign.__dict__)
         interrupts.end_when_interrupted()
         interrupts.raise_when_interrupted()
         interrupts._PATIENCE_S = 0.1
         def interrupt():
+            foreign.has_begun.wait()
             for _ in range(20):
                 time.sleep(0.1)
                 os.kill(os.getpid(), signal.SIGTERM)
@@ -264,8 +267,8 @@ def test_waits_end(tmp_path: Path, wait: str) -> None:
         from plink.base.interrupts import end_when_interrupted, raise_when_interrupted
         end_when_interrupted()
         raise_when_interrupted()
-        threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGHUP)).start()
         try:
+            threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGHUP)).start()
             {wait}
         except KeyboardInterrupt:
             print('heard')
@@ -285,8 +288,8 @@ def test_verbs_hear_at_once(tmp_path: Path, decorator: str) -> None:
         {decorator}
         def verb(*_):
             raise_when_interrupted()
-            threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
             try:
+                threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
                 time.sleep(60)
             except KeyboardInterrupt:
                 print('heard')

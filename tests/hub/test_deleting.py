@@ -19,6 +19,7 @@ from plink.hub.serving import registry
 from plink.hub.session.messages import Create, Delete
 from plink.hub.worker import Worker
 from plink.transport.tls import Tls
+from support.running import wait_for
 
 HYPERS = [Hyper(lr=0.1)] * 2
 
@@ -51,7 +52,8 @@ def test_workers_are_told_that_their_service_was_deleted(busy: int, options: Any
         threads = Threads()
         for worker in workers[:busy]:
             threads.begin(lambda worker=worker: told(worker))
-        time.sleep(0.1)
+        if busy:
+            wait_for(lambda: server_status(served.addresses[0], ADMIN_SECRET).services[0].iteration)
         delete_service(served.addresses, ADMIN_SECRET, "job")
         for worker in workers[busy:]:
             threads.begin(lambda worker=worker: told(worker))

@@ -129,10 +129,12 @@ def test_a_service_whose_first_server_cannot_call_another_says_so(
                 with pytest.raises(HubError, match="cannot lead another: there is no service job"):
                     Worker(both, "job", secret, MANIFEST)
             late = Control(both[1], ADMIN, NO_NAMESPACE, ADMIN_SECRET, 20.0)
-            threading.Timer(0.5, lambda: late.ask(replace(create, server=1))).start()
+            telling = threading.Timer(0.5, lambda: late.ask(replace(create, server=1)))
+            telling.start()
             with Worker(both, "job", secret, MANIFEST) as worker:
                 worker.initialise([1.0] * MANIFEST.items)
                 worker.push_pull(RATES)
+            telling.join()
             admin.close()
             late.close()
 

@@ -19,6 +19,7 @@ from plink.hub.hyper import Hyper
 from plink.hub.manifest import Key, Manifest
 from plink.hub.service import ServiceOptions
 from support.require import require_root
+from support.running import wait_for
 
 KEYS = [[70_000, 0], [9, 0], [3_001, 0]]
 HYPER = {"lr": 0.1, "momentum": 0.9, "nesterov": True}
@@ -62,6 +63,7 @@ def test_a_killed_worker_is_replaced_by_another_process() -> None:
         long = task(addresses, secret, 60, pause_s=0.02)
         with running([long, long]) as workers:
             hear_all(workers)
+            wait_for(lambda: server_status(addresses[0], ADMIN_SECRET).services[0].iteration)
             workers[1].process.send_signal(signal.SIGKILL)
             workers[1].end()
             done = server_status(addresses[0], ADMIN_SECRET).services[0].iteration

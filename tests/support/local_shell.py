@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
+from plink.probes.errors import HostError
 from plink.probes.facts import HostFacts
 from plink.probes.hosts.hostlist import ListedHost
 from plink.probes.reach import ReachedHost
-from plink.probes.remote.session import Completed
+from plink.probes.remote.session import LOST, Completed
 
 
 class ShellProcess:
@@ -26,12 +27,17 @@ class ShellProcess:
 
     def write(self, text: str) -> None:
         assert self.process.stdin is not None
-        self.process.stdin.write(text)
-        self.process.stdin.flush()
+        try:
+            self.process.stdin.write(text)
+            self.process.stdin.flush()
+        except (OSError, ValueError):
+            raise HostError(self.host, LOST) from None
 
     def lines(self) -> Iterator[str]:
         assert self.process.stdout is not None
         self._is_read = True
+        if self.process.stdout.closed:
+            return
         with self.process.stdout as stream:
             for line in stream:
                 yield line.rstrip("\n")

@@ -99,6 +99,7 @@ def test_mute_strangers_keep_no_agent_out(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(measuring, "take_part", lambda _port, _number: None)
     strangers: list[socket.socket] = []
     connections: list[socket.socket] = []
+    callers: list[threading.Thread] = []
     ports: list[MeasuringPort] = []
 
     def tell(port: MeasuringPort, _leaders: Sequence[int]) -> None:
@@ -106,12 +107,15 @@ def test_mute_strangers_keep_no_agent_out(monkeypatch: pytest.MonkeyPatch) -> No
         for _ in range(20):
             strangers.append(socket.create_connection((port.address, port.port), SOON_S))
         for number in range(3):
-            threading.Thread(target=call, args=(port, number, connections), daemon=True).start()
+            callers.append(threading.Thread(target=call, args=(port, number, connections)))
+            callers[-1].start()
 
     began_s = time.monotonic()
     with measuring._calls([0, 1, 2], "127.0.0.1", tell, 0) as found:
         assert sorted(found) == [0, 1, 2]
     # One of them alone would have been waited for as long.
     assert time.monotonic() - began_s < measuring.HANDSHAKE_S
+    for caller in callers:
+        caller.join()
     for connection in (*strangers, *connections):
         connection.close()
