@@ -210,6 +210,7 @@ class Meeting:
         """Tell the other processes the decision; only process 0 calls this.
 
         Raises:
+            MeetAgainError: the store is not reached.
             RefusedError: another process has refused.
         """
         self._say(Word(decision))
@@ -218,7 +219,8 @@ class Meeting:
         """Raise an error in this process and make all other processes raise it, too.
 
         Raises:
-            RefusedError: always.
+            MeetAgainError: process 0 is not reached.
+            RefusedError: otherwise.
         """
         self._say(Word(Decision(refused=reason, hint=hint or "")))
         raise RefusedError(reason, hint)

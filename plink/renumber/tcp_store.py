@@ -60,12 +60,7 @@ class TcpStore:
         while True:
             try:
                 left_s = max(0.1, deadline - time.monotonic())
-                self._socket = socket.create_connection((host, port), min(left_s, _ANSWER_S))
-                try:
-                    self._socket.sendall(MAGIC)
-                except OSError:
-                    self._socket.close()
-                    raise
+                self._socket = _greet(host, port, min(left_s, _ANSWER_S))
                 break
             except OSError as error:
                 if time.monotonic() + _RETRY_S > deadline:
@@ -126,6 +121,16 @@ class TcpStore:
                 raise ConnectionResetError(errno.ECONNRESET, "rank 0 has hung up")
             data += part
         return data
+
+
+def _greet(host: str, port: int, timeout_s: float) -> socket.socket:
+    connection = socket.create_connection((host, port), timeout_s)
+    try:
+        connection.sendall(MAGIC)
+    except OSError:
+        connection.close()
+        raise
+    return connection
 
 
 def answers(host: str, port: int) -> bool:

@@ -25,6 +25,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 
 from plink.probes.errors import OptionError
 from plink.probes.remote.session import end_group
+from plink.probes.ssh.session import BREAKING
 
 # Every failure is told in a sentence; paramiko's own log would repeat it as a traceback.
 logging.getLogger("paramiko").addHandler(logging.NullHandler())
@@ -155,7 +156,7 @@ def _relay_command(
     """Relay a command's input and output over SSH until it ends, then send its exit status."""
     # Not before plink has heard that the command has begun: it takes an earlier end for a refusal.
     # What it answers is read by the thread that tells it so, and only afterwards.
-    with asking, suppress(OSError, EOFError, paramiko.SSHException):
+    with asking, suppress(*BREAKING):
         channel.get_transport().global_request("begun@plink", wait=True)
     pipes = process.stdin, process.stdout, process.stderr
     stdin, stdout, stderr = (pipe for pipe in pipes if pipe is not None)
@@ -165,7 +166,7 @@ def _relay_command(
     _hand_out(stdout, channel.sendall)
     aside.join()
     status = process.wait()
-    with suppress(OSError, EOFError, paramiko.SSHException):
+    with suppress(*BREAKING):
         # A command that a signal has killed has no status, as with sshd.
         if status >= 0:
             channel.send_exit_status(status)
@@ -173,7 +174,7 @@ def _relay_command(
 
 
 def _hand_in(channel: paramiko.Channel, process: subprocess.Popen[bytes], stdin: IO[bytes]) -> None:
-    with suppress(OSError, EOFError, paramiko.SSHException), stdin:
+    with suppress(*BREAKING), stdin:
         while chunk := channel.recv(_CHUNK):
             rest = memoryview(chunk)
             while rest:
@@ -184,7 +185,7 @@ def _hand_in(channel: paramiko.Channel, process: subprocess.Popen[bytes], stdin:
 
 
 def _hand_out(stream: IO[bytes], send: Callable[[bytes], object]) -> None:
-    with suppress(OSError, EOFError, paramiko.SSHException), stream:
+    with suppress(*BREAKING), stream:
         while chunk := stream.read(_CHUNK):
             send(chunk)
 
@@ -290,7 +291,7 @@ def _call(home: CallTarget, say: Callable[[CallStatus], None]) -> CallStatus:
                 _wait_for_end(transport, server.trusted)
             finally:
                 transport.close()
-    except (OSError, EOFError, paramiko.SSHException) as error:
+    except BREAKING as error:
         reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
         return CallStatus("waiting", f"waiting for {where} ({reason.lower()})")
     if not server.trusted.is_set():

@@ -17,7 +17,7 @@ from plink.probes.errors import HostError, HostListError, OptionError, ProbesErr
 from plink.probes.hosts.hostlist import ListedHost, check_name
 from plink.probes.options import ListenOptions
 from plink.probes.remote.session import Opener
-from plink.probes.ssh.session import SshSession
+from plink.probes.ssh.session import BREAKING, SshSession, close_quietly
 
 _BACKLOG = 1024
 _HANDSHAKE_S = 15.0
@@ -139,9 +139,8 @@ class Listener:
                     )
                 self._sessions[name] = session
                 self._changed.notify_all()
-        except (OSError, EOFError, paramiko.SSHException, ProbesError) as error:
-            with suppress(OSError, EOFError, paramiko.SSHException):
-                (transport or connection).close()
+        except (*BREAKING, ProbesError) as error:
+            close_quietly(transport or connection)
             connection.close()
             reason = str(error) or type(error).__name__
             if not isinstance(error, HostListError):

@@ -524,6 +524,6 @@ def end_group(process: subprocess.Popen[bytes], goodbye_s: float, terminate_s: f
 def signal_group(process: subprocess.Popen[bytes], number: signal.Signals) -> None:
     """Send a signal to a process's group, with its helpers, unless it has ended."""
     if process.poll() is None:
-        # Nor a process of another user, which sudo has started.
+        # A process of another user, which sudo has started, cannot be signalled.
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(process.pid, number)

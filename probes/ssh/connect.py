@@ -15,7 +15,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 import paramiko
 
@@ -25,7 +25,7 @@ from plink.probes.options import SshOptions
 from plink.probes.remote.session import Opener
 from plink.probes.ssh.config import SshConfig, Target
 from plink.probes.ssh.known_hosts import HostKeyError, KnownHosts, prefer_known, verify
-from plink.probes.ssh.session import SshSession
+from plink.probes.ssh.session import Closable, SshSession, close_quietly
 
 _DEFAULT_FILES = tuple(f"~/.ssh/id_{kind}" for kind in ("ed25519", "ecdsa", "rsa"))
 
@@ -156,11 +156,7 @@ _MOST_AT_ONCE = 8
 _HINT = "correct the list, or give the name a HostName in the SSH configuration"
 
 
-class _Closable(Protocol):
-    def close(self) -> object: ...
-
-
-_Opened = TypeVar("_Opened", bound=_Closable)
+_Opened = TypeVar("_Opened", bound=Closable)
 
 
 class SshOpener(Opener):
@@ -175,7 +171,7 @@ class SshOpener(Opener):
         self._known = KnownHosts()
         self._lock = threading.Lock()
         self._closed = False
-        self._opened: list[_Closable] = []
+        self._opened: list[Closable] = []
         self._jumps: dict[tuple[Target, ...], Future[paramiko.Transport]] = {}
 
     def prepare(self, listed: Sequence[ListedHost]) -> None:
@@ -215,7 +211,7 @@ class SshOpener(Opener):
             opened = list(self._opened)
         # The last first: what goes through a jump host before the jump host.
         for thing in reversed(opened):
-            _close(thing)
+            close_quietly(thing)
 
     def _log_in(self, target: Target, jumps: tuple[Target, ...]) -> paramiko.Transport:
         known = self._known.of(target.host_key_name, target.known_hosts_files)
@@ -235,9 +231,9 @@ class SshOpener(Opener):
             authenticate(transport, target)
             transport.set_keepalive(_KEEPALIVE_S)
         except BaseException:
-            _close(transport)
+            close_quietly(transport)
             # A transport that never began leaves it open.
-            _close(connection)
+            close_quietly(connection)
             raise
         return transport
 
@@ -246,7 +242,7 @@ class SshOpener(Opener):
             if not self._closed:
                 self._opened.append(thing)
                 return thing
-        _close(thing)
+        close_quietly(thing)
         raise InterruptedError("interrupted")
 
     def _socket(
@@ -278,11 +274,6 @@ class SshOpener(Opener):
             except Exception as error:
                 future.set_exception(explain(error, last, self._options.timeout_s))
         return future.result()
-
-
-def _close(thing: _Closable) -> None:
-    with suppress(OSError, EOFError, paramiko.SSHException):
-        thing.close()
 
 
 class ProxyCommand(paramiko.ProxyCommand):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from typing import Protocol
 
 import paramiko
 
@@ -13,10 +14,17 @@ from plink.probes.remote import session as remote
 
 _CHUNK = 1 << 16
 
-# What paramiko raises where a connection is breaking.
-_BREAKING = (OSError, EOFError, paramiko.SSHException)
+# What paramiko raises where a connection breaks.
+BREAKING = (OSError, EOFError, paramiko.SSHException)
 # A connection that breaks ends its channels a moment before it counts as broken.
 _LOSS_NOTICE_S = 0.5
+
+
+class Closable(Protocol):
+    """A connection, or a part of one, that can be closed."""
+
+    def close(self) -> object:
+        """Close it."""
 
 
 class _SshProcess(remote.RemoteProcess):
@@ -30,7 +38,7 @@ class _SshProcess(remote.RemoteProcess):
     def write_bytes(self, content: bytes) -> None:
         try:
             self._channel.sendall(content)
-        except _BREAKING:
+        except BREAKING:
             raise HostError(self.host, remote.LOST) from None
 
     def chunks(self) -> Iterator[bytes]:
@@ -40,7 +48,7 @@ class _SshProcess(remote.RemoteProcess):
             raise HostError(self.host, remote.LOST)
 
     def end_input(self) -> None:
-        with suppress(*_BREAKING):
+        with suppress(*BREAKING):
             self._channel.shutdown_write()
 
     def stderr_tail(self) -> str:
@@ -58,24 +66,22 @@ class _SshProcess(remote.RemoteProcess):
         return status
 
     def close(self) -> None:
-        # paramiko says goodbye to the host, whose connection may just be breaking.
-        with suppress(*_BREAKING):
-            self._channel.close()
+        close_quietly(self._channel)
 
     def abandon(self) -> None:
-        _close(self._channel.get_transport())
+        close_quietly(self._channel.get_transport())
 
     def _read(self) -> bytes:
         # paramiko acknowledges what was read, which fails where the connection is breaking.
         try:
             return bytes(self._channel.recv(_CHUNK))
-        except _BREAKING:
+        except BREAKING:
             raise HostError(self.host, remote.LOST) from None
 
     def _read_stderr(self) -> bytes:
         try:
             return bytes(self._channel.recv_stderr(_CHUNK))
-        except _BREAKING:
+        except BREAKING:
             return b""
 
 
@@ -95,7 +101,7 @@ class SshSession(remote.Session):
         with remote.ProcessDeadline(process, timeout_s) as deadline:
             try:
                 channel.exec_command(command)
-            except _BREAKING as error:
+            except BREAKING as error:
                 process.close()
                 reason = f"it does not start within {timeout_s:g} s" if deadline.is_over else error
                 raise HostError(self.host, f"cannot run a command: {reason}") from None
@@ -110,21 +116,21 @@ class SshSession(remote.Session):
 
     def close(self) -> None:
         """Close the SSH connection, which ends its commands."""
-        _close(self._transport)
+        close_quietly(self._transport)
 
     def _open_channel(self, timeout_s: float) -> paramiko.Channel:
         if not self._transport.is_active():
             raise HostError(self.host, remote.LOST)
         try:
             return self._transport.open_session(timeout=timeout_s)
-        except _BREAKING as error:
+        except BREAKING as error:
             raise HostError(self.host, f"the SSH server opens no channel ({error})") from None
 
 
-def _close(transport: paramiko.Transport) -> None:
-    # Through a jump host that says goodbye, too.
-    with suppress(*_BREAKING):
-        transport.close()
+def close_quietly(thing: Closable) -> None:
+    """Close what is SSH's or below it; paramiko says goodbye, also where the connection breaks."""
+    with suppress(*BREAKING):
+        thing.close()
 
 
 def _is_lost(transport: paramiko.Transport, limit_s: float = _LOSS_NOTICE_S) -> bool:

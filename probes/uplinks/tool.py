@@ -424,7 +424,7 @@ def measure_both_ways(
 
     Transfers that carried less than `enough_gbit_s` are tried again, too: other work takes time
     from them now and then, and adds none. None where one failed each time, or they never ran
-    together.
+    together, or carried nothing.
     """
     (flows,) = plan_flows(groups, [group])
     pairs = [

@@ -75,10 +75,10 @@ def test_a_killed_agent_costs_one_host_and_resume_fills_it_in(lab: Lab, tmp_path
         wait_for(lambda: agents_on(lab, victim), run)
         pid = agents_on(lab, victim)[0]
         os.kill(pid, signal.SIGKILL)
-        # DPDK's folder, where the agent was still starting.
-        for folder in Path("/tmp").glob(f"plink-{pid}-*"):
-            shutil.rmtree(folder)
         _, complaint = run.communicate()
+    # DPDK's folder, where the agent was still starting.
+    for folder in Path("/tmp").glob(f"plink-{pid}-*"):
+        shutil.rmtree(folder)
     assert run.returncode == 3, complaint
     assert f"warning: {victim}: its echo agent ended" in complaint
     assert measured(out) == pairs_among(others)

@@ -227,7 +227,7 @@ class Readiness:
         return left
 
     def clear(self) -> None:
-        """Clear everything."""
+        """Forget all requests that were announced."""
         self._pending.clear()
         self._owners.clear()
         self._complete.clear()

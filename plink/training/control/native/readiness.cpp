@@ -158,7 +158,7 @@ void Readiness::forget(const std::vector<std::string>& names) {
     std::vector<std::string> again;
     for (const PendingRef& pending : torn) say_again(*pending, gone, again);
     for (const Aside& one : std::exchange(aside_, {})) {
-        say_unless(gone, one);
+        if (!say_unless(gone, one)) continue;
         for (const Version& version : one.versions) again.push_back(version.request->name);
     }
     // Not before all is said: some of it may be complete without the rest, since ranks joined.
@@ -203,12 +203,15 @@ void Readiness::say_again(const Pending& pending, const std::unordered_set<std::
     again.insert(again.end(), left.begin(), left.end());
 }
 
-void Readiness::say_unless(const std::unordered_set<std::string>& gone, const Aside& said) {
-    if (std::none_of(said.versions.begin(), said.versions.end(), [&gone](const Version& version) {
+/// Whether it was recorded anew: none of it is gone.
+bool Readiness::say_unless(const std::unordered_set<std::string>& gone, const Aside& said) {
+    if (std::any_of(said.versions.begin(), said.versions.end(), [&gone](const Version& version) {
             return gone.count(version.request->name) > 0;
         })) {
-        record(said.source, said.versions, said.since_s);
+        return false;
     }
+    record(said.source, said.versions, said.since_s);
+    return true;
 }
 
 void Readiness::clear() {

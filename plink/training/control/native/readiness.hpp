@@ -87,7 +87,7 @@ class Readiness {
     bool has_said(std::int64_t source, const std::string& name) const;
     bool is_decided(const std::string& name) const;
     void disown(const Pending& pending);
-    void say_unless(const std::unordered_set<std::string>& gone, const Aside& said);
+    bool say_unless(const std::unordered_set<std::string>& gone, const Aside& said);
     void say_again(const Pending& pending, const std::unordered_set<std::string>& gone,
                    std::vector<std::string>& again);
     const PendingRef& named(const std::string& name, double now_s);
