@@ -27,6 +27,9 @@ _BIN, _MOST_BINS = 0.01, 500
 _BANDWIDTHS = (0.02, 0.06, 0.15)
 # Noise multiplies one distance by at most this; a share of the readings may lie outside.
 _MOST_NOISE, _RARE = np.log(2.5), 0.01
+# A set's one pseudo-reading is as likely anywhere by this share, else like all readings. Without it
+# a reading that is like no other would cost more in a small set than among all readings.
+_EVEN_SHARE = 0.5
 # Distances between groups are farther than those within by at least this.
 _LEAST_STEP = np.log(1.06)
 
@@ -63,6 +66,7 @@ class ReadingDensities:
             if cost < self.one_class_cost:
                 self.one_class_cost, self.density = cost, density
                 self.bandwidth, self._kernel = bandwidth, kernel
+        self._prior = _EVEN_SHARE * even + (1.0 - _EVEN_SHARE) * self.density
 
     def _build_kernel(self, bandwidth: float) -> Floats:
         """Return the density that a reading adds at bins from 1 - B to B - 1 beside its own."""
@@ -126,8 +130,8 @@ class ReadingDensities:
         """
         totals, sums = histograms.sum(axis=1)[:, None], histograms @ self._kernel_matrix
         others = np.maximum(sums - self._kernel[self.count - 1], 0.0)
-        own = np.log((others + self.density) / (np.maximum(totals - 1.0, 0.0) + 1.0))
-        new = np.log((sums + self.density) / (totals + 1.0))
+        own = np.log((others + self._prior) / (np.maximum(totals - 1.0, 0.0) + 1.0))
+        new = np.log((sums + self._prior) / (totals + 1.0))
         window = int(_MOST_NOISE / self.width)
         if is_one_distance and self.count > window:
             # The window of bins that holds most readings.

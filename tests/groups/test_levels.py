@@ -100,6 +100,21 @@ def test_clean_racks_of_any_size_are_found(sizes):
     assert adjusted_mutual_information(level.labels.tolist(), rack.tolist()) == 1.0
 
 
+# Pairs of hosts 0 to 5 in order, in µs: two racks of three hosts, read beside other work.
+BESIDE_OTHER_WORK = (
+    (23.8, 23.6, 98.3, 77.1, 78.1, 28.6, 77.2, 76.4, 78.2, 78.2, 78.0, 77.0, 23.8, 23.8, 23.4),
+    (23.7, 23.8, 78.4, 78.4, 103.7, 23.8, 79.8, 110.2, 92.7, 78.3, 104.4, 81.7, 23.8, 29.8, 23.7),
+)
+
+
+@pytest.mark.parametrize("readings_us", BESIDE_OTHER_WORK)
+def test_far_racks_of_three_hosts_are_found_beside_other_work(readings_us):
+    distance = np.zeros((6, 6))
+    distance[np.triu_indices(6, 1)] = readings_us
+    (level,) = discover(symmetric(distance)).levels
+    assert level.labels.tolist() == [0, 0, 0, 1, 1, 1]
+
+
 def test_groups_that_differ_by_little_are_found_where_noise_is_less():
     rack = np.repeat([0, 1], 5)
     far = np.where(rack[:, None] == rack[None, :], 1.0, 1.09)
