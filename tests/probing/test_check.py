@@ -74,6 +74,13 @@ def test_an_unchanged_network_is_described(measured: Measured) -> None:
     assert measured.file.read_bytes() == before
 
 
+def test_a_file_without_bandwidths_leaves_links_unchecked(measured: Measured) -> None:
+    _, found = measured.found("--partners", "2")
+    assert found["transfers"] is None
+    (unchecked,) = found["not_checked"]
+    assert "bandwidths" in unchecked
+
+
 @contextmanager
 def moved(lab: Lab) -> Iterator[dict[str, str]]:
     """The first host in the other rack for a while; each host's rack meanwhile."""

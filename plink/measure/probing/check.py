@@ -551,12 +551,14 @@ def check_reached(
 
 
 def _list_unchecked(cluster: Cluster) -> list[str]:
-    """Return phrases naming the file's measurements that no check can cover, such as routes."""
+    """Return phrases naming what no check of this file can cover, such as routes."""
     unchecked = []
     if cluster.bandwidth is not None and cluster.bandwidth.tool not in tools.TOOLS:
         unchecked.append(
             f"bandwidths, which plink did not measure (tool: {cluster.bandwidth.tool})"
         )
+    if cluster.bandwidth is None and cluster.uplinks is None:
+        unchecked.append("what links carry: the file has no bandwidths (plink probe --all)")
     if cluster.routes is not None:
         unchecked.append("routes")
     return unchecked
