@@ -19,7 +19,7 @@ from typing import Any
 
 from support.netns import enter_namespace
 
-END_TIMEOUT_S = 60.0
+END_TIMEOUT_S = 180.0
 GROUP_TIMEOUT_S = 40.0
 _SHOWING_S = 2.0
 

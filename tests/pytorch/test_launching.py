@@ -19,7 +19,7 @@ from support.require import require_launcher
 pytestmark = pytest.mark.timing
 
 PROGRAM = Path(__file__).with_name("launched_program.py")
-END_TIMEOUT_S = 60
+END_TIMEOUT_S = 180
 
 
 def test_torchrun(tmp_path: Path) -> None:

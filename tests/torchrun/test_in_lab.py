@@ -22,7 +22,7 @@ pytestmark = pytest.mark.lab
 
 WORKER = Path(__file__).with_name("worker.py")
 PORT = 29_400
-WITHIN_S = 100.0
+WITHIN_S = 200.0
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +91,7 @@ def hosts(said: Sequence[dict[str, str]]) -> list[str]:
     return [one["host"] for one in said]
 
 
-@pytest.mark.timeout(300)  # Five rounds, for each of which agents on a busy machine have WITHIN_S.
+@pytest.mark.timeout(1000)  # Five rounds, each of which may take WITHIN_S.
 def test_real_agents_follow_an_order_file(lab: Lab, tmp_path: Path) -> None:
     a, b, c, d = lab.names
     addresses = lab.truth["addresses"]
