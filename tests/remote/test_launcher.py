@@ -92,7 +92,7 @@ def test_a_launcher_that_takes_too_long_is_ended_with_its_children(
 ) -> None:
     monkeypatch.setattr(launcher, "_TERMINATE_LIMIT_S", 0.5)
     file = tmp_path / "pids"
-    assert run_launcher(["sh", "-c", STUBBORN.format(file=file)], 1.0) is None
+    assert run_launcher(["sh", "-c", STUBBORN.format(file=file)], 3.0) is None
     wait_until_gone(wait_for_pids(file))
 
 
@@ -105,7 +105,7 @@ def test_a_child_that_escapes_and_keeps_the_pipes_holds_nothing_up(
     script = f"setsid sleep 60 & echo $! > {file}.new; mv {file}.new {file}; wait"
     begin = time.monotonic()
     try:
-        assert run_launcher(["sh", "-c", script], 1.0) is None
-        assert time.monotonic() - begin < 10.0
+        assert run_launcher(["sh", "-c", script], 3.0) is None
+        assert time.monotonic() - begin < 30.0
     finally:
         os.kill(wait_for_pids(file)[0], signal.SIGKILL)
