@@ -68,7 +68,7 @@ follow_imports_for_stubs = true
 
 
 # A busy machine takes minutes for it.
-@pytest.mark.timeout(600)
+@pytest.mark.timeout(1500)
 def test_a_type_checker_sees_what_is_installed_and_has_nothing_to_say_of_the_examples(
     tmp_path: Path,
 ) -> None:

@@ -62,7 +62,7 @@ def test_the_hub_and_the_engine_in_the_same_rounds(lab: Lab, cluster: Path, tmp_
     wait_until_nothing_runs(lab)
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(750)
 def test_a_server_in_each_rack(tmp_path: Path) -> None:
     with lab_cluster(racks=2, hosts=3) as lab:
         cluster = write_cluster(lab, tmp_path / "cluster.json")

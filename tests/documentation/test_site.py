@@ -18,7 +18,7 @@ from plink.cli import schemas as catalogue
 pytest.importorskip("material", reason="the site's generator needs Python 3.11")
 
 # The first test that needs the site waits for the strict build of all of it.
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(1500)
 
 CHECKOUT = Path(__file__).resolve().parents[2]
 CONFIG = CHECKOUT / "mkdocs.yml"

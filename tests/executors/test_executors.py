@@ -97,7 +97,7 @@ def test_a_dask_cluster_gives_the_same(folder, capsys):
 
 
 @pytest.mark.needs("ray")
-@pytest.mark.timeout(300)  # A Ray head takes half a minute to start where much else runs.
+@pytest.mark.timeout(750)  # A Ray head takes half a minute to start where much else runs.
 def test_a_ray_cluster_gives_the_same(folder, capsys):
     require_engine("ray")
     on_a_cluster(folder, capsys, ray_cluster)

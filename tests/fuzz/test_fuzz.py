@@ -23,7 +23,7 @@ def fuzz(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(argv, env=environment, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(750)
 def test_a_short_run_finds_nothing(tmp_path: Path) -> None:
     require_fuzzer()
     done = fuzz(tmp_path, "--seconds", "1")

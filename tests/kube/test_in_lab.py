@@ -152,7 +152,7 @@ def run(
     return run_one
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(750)
 def test_racks_become_labels(
     lab: Lab,
     agents: list[str],

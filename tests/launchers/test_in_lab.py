@@ -125,7 +125,7 @@ def run_lines(name: str, blank: str, command: str, programs: Path, hosts: list[H
 
 
 @needs_torch
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(600)
 def test_torchrun(lab: Lab, hosts: list[Host], tmp_path: Path) -> None:
     programs = ssh(lab, tmp_path / "bin" / "ssh").parent
     torchrun = programs / "torchrun"
@@ -139,7 +139,7 @@ def test_torchrun(lab: Lab, hosts: list[Host], tmp_path: Path) -> None:
 
 
 @needs_torch
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(600)
 def test_gloo_on_environments(lab: Lab, hosts: list[Host], tmp_path: Path) -> None:
     programs = ssh(lab, tmp_path / "bin" / "ssh").parent
     script = tmp_path / "worker.py"

@@ -70,7 +70,7 @@ def lines_for_ray(page_name: str) -> str:
     return found[0]
 
 
-@pytest.mark.timeout(300)  # Nodes of Ray take a minute to start where much else runs.
+@pytest.mark.timeout(750)  # Nodes of Ray take a minute to start where much else runs.
 def test_ray_starts_an_agent_on_every_node(lab: Lab, ray_address: str, tmp_path: Path) -> None:
     place = f"{lab.truth['machine_address']}:7322"
     (tmp_path / "secret").write_text(SECRET)
@@ -134,7 +134,7 @@ for bundles in (bundles, bundles[::-1]):
 """
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(750)
 def test_bundles_of_a_node_get_adjacent_ranks_and_are_compared_with_an_order(
     lab: Lab, ray_address: str, tmp_path: Path
 ) -> None:

@@ -33,7 +33,7 @@ CHOSEN = (
 
 
 @pytest.mark.timing
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(750)
 def test_what_passes_on_gloo_passes_on_plink(tmp_path: Path) -> None:
     told = tmp_path / "outcomes.json"
     command = [*COMMAND, "--ranks", str(RANKS), "--backends", "plink", "--json", str(told)]

@@ -115,7 +115,7 @@ def crossings(lab: Lab, ranked: list[str]) -> int:
 
 
 @needs_torch
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(600)
 def test_a_training_measures_its_hosts_by_one_line(lab: Lab, tmp_path: Path) -> None:
     assert crossings(lab, lab.names) > 0
     worker = [sys.executable, str(WORKER), f"probe:{tmp_path}", "-"]
@@ -140,7 +140,7 @@ def by_torchrun(lab: Lab, hosts: Sequence[str], logs: Path, words: list[str]) ->
 
 
 @needs_torch
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(600)
 def test_torchrun_restarts_a_training_in_the_same_order(lab: Lab, tmp_path: Path) -> None:
     here = lab.names[:2]
     order_of(sorted(here, reverse=True)).save(tmp_path / "order.json")
@@ -150,7 +150,7 @@ def test_torchrun_restarts_a_training_in_the_same_order(lab: Lab, tmp_path: Path
 
 
 @needs_torch
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(600)
 def test_torchrun_restarts_a_command_in_the_same_order(lab: Lab, tmp_path: Path) -> None:
     here = sorted(lab.names)[:2]
     order_of(here[::-1]).save(tmp_path / "order.json")

@@ -24,7 +24,7 @@ WORKER = Path(__file__).with_name("worker.py")
 WITHIN_S = 150.0
 
 
-@pytest.mark.timeout(300)
+@pytest.mark.timeout(750)
 def test_ranks_meet_after_a_restart_that_only_one_agent_counts(tmp_path: Path) -> None:
     order_of(["b", "a"]).save(tmp_path / "order.json")
     store = dist.TCPStore("127.0.0.1", 0, is_master=True, timeout=timedelta(seconds=WITHIN_S))

@@ -68,7 +68,7 @@ def _write_program(path: Path, command: str) -> None:
     path.chmod(0o700)
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(2250)
 def test_every_story_goes_as_the_page_says(
     lab: Lab, folder: Path, environment: Mapping[str, str]
 ) -> None:

@@ -21,8 +21,8 @@ import pytest
 # Files from this on are spread over the run, longest first; the others fill the time between.
 LONG_S = 5.0
 # Estimate for a file without a record: tests with a lab or with a limit of their own take up to a
-# fourth of their limit on a quiet machine.
-_WITHOUT_LAB_S, _USUAL_LIMIT_S, _SHARE_OF_LIMIT = 1.0, 120, 0.25
+# tenth of their limit on a quiet machine.
+_WITHOUT_LAB_S, _USUAL_LIMIT_S, _SHARE_OF_LIMIT = 1.0, 300, 0.1
 _WITH_LAB = re.compile(r"\bmark\.lab\b")
 _LIMIT_S = re.compile(r"\bmark\.timeout\((\d+)\)")
 

@@ -11,7 +11,7 @@ from torch_hub.hubs import Place
 from torch_hub.programs import Gate, Program, command, running
 
 # Programs with PyTorch train for minutes where much else runs.
-pytestmark = pytest.mark.timeout(300)
+pytestmark = pytest.mark.timeout(750)
 
 STEPS = 100
 FEW_STEPS = 20

@@ -39,7 +39,7 @@ if how == "fails":
 """
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(600)
 def test_a_program_without_close_runs_again_until_one_fails(place: Place) -> None:
     done = subprocess.run(
         [*BOUND, sys.executable, "-c", PROGRAM, place.servers[0], str(place.secret_file)],

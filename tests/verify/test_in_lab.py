@@ -100,7 +100,7 @@ def test_both_orders_are_shown_and_why_they_differ(
 
 
 @needs_torch
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(600)
 def test_torchrun_keeps_the_order(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     # Every host imports torch: two are enough.
     write_order(Path(arguments[1]), order_file.read_order(arguments[1]).hosts[:2])
