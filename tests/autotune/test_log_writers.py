@@ -59,13 +59,13 @@ def test_a_daemon_refuses_another_and_ends_on_a_signal_without_a_traceback(
         assert daemon.stdout is not None
         assert "PLINK_AUTOTUNE=" in daemon.stdout.readline()
         other = subprocess.run(
-            plink_argv(*serve), capture_output=True, text=True, timeout=60, check=False
+            plink_argv(*serve), capture_output=True, text=True, timeout=100, check=False
         )
         assert other.returncode == 2
         assert "another daemon" in other.stderr
         # What other signals do, `interrupts` shows of all entry points.
         daemon.send_signal(signal.SIGTERM)
-        _, said = daemon.communicate(timeout=30)
+        _, said = daemon.communicate(timeout=100)
     finally:
         daemon.kill()
     assert daemon.returncode == 0

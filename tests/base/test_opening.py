@@ -88,7 +88,7 @@ def test_what_a_shell_puts_in_place_of_a_file_is_read(line: str) -> None:
         ["bash", "-c", line.format(sys.executable, program)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=100,
         check=False,
     )
     assert (done.stdout, done.stderr) == ("abc\n", "")

@@ -60,6 +60,6 @@ def wait_for_ends(hosts: Sequence[RemoteHost]) -> None:
     """Until what ran on each host has ended, as it does with its client."""
     for host in hosts:
         process = process_of(host)
-        process.wait(timeout=10)
+        process.wait(timeout=100)
         assert process.stderr is not None
         process.stderr.close()

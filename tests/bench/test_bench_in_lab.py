@@ -86,7 +86,7 @@ def running(lab: Lab, *arguments: object) -> Iterator[subprocess.Popen[str]]:
     finally:
         if process.poll() is None:
             process.send_signal(signal.SIGINT)
-        process.communicate(timeout=60)
+        process.communicate(timeout=100)
 
 
 def wait_for(what: Callable[[], Any], process: subprocess.Popen[str], seconds: float = 60) -> Any:
@@ -210,7 +210,7 @@ def test_an_engine_rank_that_is_killed_is_named(lab: Lab, cluster: Path) -> None
         wait_for(lambda: carrying(lab), process)
         victim = wait_for(lambda: ranks(lab, "engine", lab.names[2:3]), process)
         os.kill(max(victim), signal.SIGKILL)
-        stdout, stderr = process.communicate(timeout=40)
+        stdout, stderr = process.communicate(timeout=100)
     assert "Traceback" not in stderr
     assert process.returncode == (3 if stdout else 1)
     assert f"{lab.names[2]}: the engine worker ended" in stderr
@@ -256,7 +256,7 @@ def test_bytes_go_round_the_ring_in_the_order_and_a_killed_rank_is_named(
         # The launcher may hear first of a peer whose pipe broke.
         os.kill(survivor, signal.SIGPIPE)
         os.kill(victim, signal.SIGKILL)
-        stdout, stderr = process.communicate(timeout=40)
+        stdout, stderr = process.communicate(timeout=100)
     assert "Traceback" not in stderr
     assert process.returncode == (3 if stdout else 1)
     # Of MPICH it may be the peers' crash that is told: they do not survive the loss of a rank.
@@ -273,7 +273,7 @@ def test_gloo_goes_round_the_ring_and_ctrl_c_leaves_nothing(
     with running(lab, *endless("gloo", cluster, f"file:{path}")) as process:
         await_ring(lab, "gloo", names, process)
         process.send_signal(signal.SIGINT)
-        stdout, stderr = process.communicate(timeout=30)
+        stdout, stderr = process.communicate(timeout=100)
     assert "Traceback" not in stderr
     # Nothing was measured to its end.
     assert (process.returncode, stdout) == (130, "")
@@ -293,7 +293,7 @@ def test_a_bench_told_to_end_prints_what_there_is_and_leaves_nothing(
         # Interrupted is a launch after this one, which has then ended.
         wait_for(lambda: (now := carrying(lab)) and first.isdisjoint(now), process)
         process.send_signal(number)
-        stdout, stderr = process.communicate(timeout=30)
+        stdout, stderr = process.communicate(timeout=100)
     assert "Traceback" not in stderr
     assert "interrupted" in stderr
     assert process.returncode == 3
@@ -307,7 +307,7 @@ def test_a_silent_host_is_named(lab: Lab, pair: Path) -> None:
         wait_for(lambda: main_peer(lab, silent, SIZE_BYTES), process)
         lab.lab("stop", silent)
         try:
-            _, stderr = process.communicate(timeout=60)
+            _, stderr = process.communicate(timeout=100)
         finally:
             lab.lab("start", silent)
     assert process.returncode in (1, 3)

@@ -157,7 +157,7 @@ def test_the_worker_ends_when_nothing_is_asked_of_it() -> None:
     process.stdin.write(json.dumps({"do": "start", "idle_limit_s": -1.9}) + "\n")
     process.stdin.flush()
     try:
-        assert process.wait(timeout=60) == 1
+        assert process.wait(timeout=100) == 1
         told = [json.loads(line) for line in process.stdout]
         assert [message["event"] for message in told] == ["started", "failed"]
     finally:

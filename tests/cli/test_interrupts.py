@@ -59,7 +59,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def run_program(program: str, folder: Path) -> subprocess.CompletedProcess[bytes]:
     words = [sys.executable, "-c", textwrap.dedent(program)]
-    return subprocess.run(words, cwd=folder, capture_output=True, check=False, timeout=60)
+    return subprocess.run(words, cwd=folder, capture_output=True, check=False, timeout=100)
 
 
 @pytest.mark.parametrize("line", LINES, ids=" ".join)
@@ -78,7 +78,7 @@ def test_no_moment_shows_a_traceback(folder: Path, line: list[str], seed: int) -
         time.sleep(chosen.uniform(0.03, 0.5))
         sent = chosen.choice([signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
         process.send_signal(sent)
-        said = process.communicate(timeout=60)[1]
+        said = process.communicate(timeout=100)[1]
         if str(PACKAGE) not in said and ("Traceback" in said or process.returncode == -sent):
             continue  # Python itself had not begun plink.
         assert "Traceback" not in said, said
@@ -148,7 +148,7 @@ def test_a_wait_that_a_signal_did_not_end_is_left(folder: Path) -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
         threading.Thread(target=interrupt, daemon=True).start()
         try:
-            queue.SimpleQueue().get(timeout=30)
+            queue.SimpleQueue().get(timeout=100)
         except KeyboardInterrupt:
             print('left')
     """

@@ -43,7 +43,7 @@ def plink(folder: Path, *arguments: str, **environment: str) -> subprocess.Compl
         env={**os.environ, **environment},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=100,
         check=False,
     )
 
@@ -235,7 +235,7 @@ def test_a_reader_that_leaves_is_no_error(folder: Path, arguments: list[str]) ->
     process.stdout.close()
     with process.stderr:
         errors = process.stderr.read()
-    assert process.wait(timeout=60) == 1
+    assert process.wait(timeout=100) == 1
     assert errors == b""
 
 

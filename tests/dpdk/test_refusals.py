@@ -105,7 +105,7 @@ def test_nothing_is_left_in_the_file_system(host: Namespace) -> None:
     assert agent.stdout.readline().startswith("bound ")
     for folder in (Path("/tmp"), Path("/var/run/dpdk")):
         assert not list(folder.glob(f"*plink-{agent.pid}*"))
-    agent.communicate("stop\n", timeout=10)
+    agent.communicate("stop\n", timeout=100)
     assert agent.returncode == 0
 
 

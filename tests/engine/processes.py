@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 PROGRAM = Path(__file__).with_name("rank_program.py")
-END_TIMEOUT_S = 30
+END_TIMEOUT_S = 120
 # Longer than a busy machine stops a process.
 SILENCE_TIMEOUT_S = 20.0
 

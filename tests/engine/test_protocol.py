@@ -70,7 +70,7 @@ def fake(tmp_path: Path) -> Iterator[Fake]:
         table = json.loads(store.get("plink/0/table", 10))
         connections = []
         for channel in range(2):
-            connection = socket.create_connection(table["endpoints"][0][0], timeout=10)
+            connection = socket.create_connection(table["endpoints"][0][0], timeout=100)
             stack.enter_context(connection)
             hello = _native.Hello(
                 channel=channel,

@@ -182,7 +182,7 @@ class Intruder:
 
     def say(self, words: bytes) -> bytes:
         """What comes back until the connection is closed."""
-        with socket.create_connection(self.address, timeout=10) as connection:
+        with socket.create_connection(self.address, timeout=100) as connection:
             connection.sendall(words)
             heard = b""
             # Closed with our words unread, it is reset, perhaps before we say that we are done.

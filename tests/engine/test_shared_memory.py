@@ -103,7 +103,7 @@ class Meeting:
         return connection
 
     def call_by_tcp(self, channel: int) -> socket.socket:
-        connection = socket.create_connection(self.address, timeout=20)
+        connection = socket.create_connection(self.address, timeout=100)
         connection.sendall(self.hello(channel))
         return connection
 

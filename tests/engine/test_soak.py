@@ -80,7 +80,7 @@ def test_after_ctrl_c_there_is_a_summary() -> None:
         assert process.stderr is not None
         assert process.stderr.readline().startswith("seed ")
         process.send_signal(signal.SIGINT)
-        said, _ = process.communicate(timeout=60)
+        said, _ = process.communicate(timeout=100)
     assert process.returncode == 0
     assert json.loads(said)["collectives"] >= 25
 

@@ -13,7 +13,7 @@ from typing import Any
 from labkit.bound import BOUND
 
 PROGRAM = Path(__file__).with_name("hub_program.py")
-END_TIMEOUT_S = 30
+END_TIMEOUT_S = 120
 ADMIN_SECRET = b"of whoever makes services"
 
 

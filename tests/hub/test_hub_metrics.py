@@ -21,7 +21,7 @@ LABELS = ("service", "port", "core")
 
 def scraped(address: str) -> dict[tuple[str, ...], float]:
     """By name and labels: service, port, core."""
-    with urllib.request.urlopen(f"http://{address}/metrics", timeout=20.0) as answer:
+    with urllib.request.urlopen(f"http://{address}/metrics", timeout=100) as answer:
         text = answer.read().decode()
     return {
         (sample.name, *(sample.labels[name] for name in LABELS if name in sample.labels)): (

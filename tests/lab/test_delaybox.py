@@ -102,7 +102,7 @@ def pair(path: WanPath) -> Iterator[Pair]:
             cloud.batch([*delaybox.port_lines("box0", "b0"), *delaybox.port_lines("box1", "b1")])
             yield Pair(cloud, (hosts[0], hosts[1]), box)
         finally:
-            box.communicate(timeout=5)
+            box.communicate(timeout=100)
 
 
 def round_trips_ms(host: Namespace, target: str, count: int = 40) -> list[float]:
@@ -274,7 +274,7 @@ def test_the_box_ends_with_its_input_and_its_devices_with_it() -> None:
         assert {link["ifname"] for link in json.loads(cloud.run("ip -j link"))} == {
             *("lo", "box0", "box1"),
         }
-        box.communicate(timeout=5)
+        box.communicate(timeout=100)
         assert box.returncode == 0
         assert {link["ifname"] for link in json.loads(cloud.run("ip -j link"))} == {"lo"}
 

@@ -75,7 +75,7 @@ def test_nothing_is_left_behind(name: str, tmp_path: Path) -> None:
         assert process.stdout is not None
         assert process.stdout.readline() == b"here\n"
         assert run_lab("down", "--name", name).returncode == 0
-        process.wait(timeout=5)
+        process.wait(timeout=100)
     assert traces(name) == NO_TRACES
     assert machine_networking() == before
     assert not directory.exists()

@@ -103,7 +103,7 @@ def test_the_script_patches_the_pod_of_every_rank(tmp_path: Path) -> None:
     calls = tmp_path / "calls"
     environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "CALLS": str(calls)}
     script = FORMATS["jobset"].render(HOSTS)
-    subprocess.run(["sh", "-c", script, "sh", "train"], env=environment, check=True, timeout=30)
+    subprocess.run(["sh", "-c", script, "sh", "train"], env=environment, check=True, timeout=100)
     patched = [line.split(" ", 1) for line in calls.read_text().splitlines()]
     labels = "jobset.sigs.k8s.io/jobset-name=train,batch.kubernetes.io/job-completion-index"
     assert [pod for pod, _ in patched] == [f"pod/{labels}={index}" for index in range(3)]

@@ -33,7 +33,7 @@ def run(folder: Path, fails: str, *arguments: str) -> subprocess.CompletedProces
         env={"PATH": f"{folder}:{os.environ['PATH']}", "FAILS": fails},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=100,
         check=False,
     )
 

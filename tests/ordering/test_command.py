@@ -42,7 +42,7 @@ def plink(folder: Path, *arguments: str, stdin: bytes = b"") -> subprocess.Compl
         cwd=folder,
         input=stdin,
         capture_output=True,
-        timeout=60,
+        timeout=100,
         check=False,
     )
 
@@ -254,7 +254,7 @@ def test_an_interrupt_keeps_the_best_so_far(folder):
         shown = _read_until(ours, b"gap")
         process.send_signal(signal.SIGTERM)
         shown += _read_until(ours, b"was not checked")
-        assert process.wait(timeout=30) == 3
+        assert process.wait(timeout=100) == 3
     finally:
         process.kill()
         process.wait()

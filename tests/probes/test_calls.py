@@ -205,7 +205,7 @@ def test_a_stranger_who_listens_runs_nothing_there(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server, agent(server.getsockname()[1], "far"):
         transport = paramiko.Transport(server.accept()[0])
         try:
-            transport.start_client(timeout=10)
+            transport.start_client(timeout=100)
             with pytest.raises(paramiko.AuthenticationException):
                 transport.auth_publickey("plink", derive_keys(b"a-guess-at-the-secret").coordinator)
             with pytest.raises(paramiko.SSHException):

@@ -232,7 +232,7 @@ def test_an_interrupt_ends_at_once(sshd: Sshd, tmp_path: Path) -> None:
             wait_for(lambda: is_connected(process.pid, port), process)
             process.send_signal(signal.SIGINT)
             # At the limit of a connection it ends with another code.
-            _, stderr = process.communicate(timeout=60)
+            _, stderr = process.communicate(timeout=100)
         finally:
             process.kill()
             process.wait()

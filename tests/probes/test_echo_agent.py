@@ -492,7 +492,7 @@ def test_the_agent_says_that_it_lives(peer: Peer) -> None:
 
 
 def test_the_agent_ends_with_its_input(peer: Peer) -> None:
-    peer.agent.communicate(timeout=10)
+    peer.agent.communicate(timeout=100)
     assert peer.agent.returncode == 0
 
 
@@ -520,7 +520,7 @@ def test_the_agent_ends_with_its_input(peer: Peer) -> None:
 )
 def test_lines_that_no_coordinator_says_end_the_agent(line: str) -> None:
     agent = start_agent()
-    _, complaint = agent.communicate(line + "\n", timeout=10)
+    _, complaint = agent.communicate(line + "\n", timeout=100)
     assert agent.returncode == 2
     assert complaint.startswith("does not understand ")
 
@@ -537,7 +537,7 @@ def test_an_address_that_is_not_this_hosts_is_named() -> None:
 
 def test_the_agent_takes_no_arguments() -> None:
     path = start_agent()
-    path.communicate("stop\n", timeout=10)
+    path.communicate("stop\n", timeout=100)
     assert path.returncode == 0
     done = subprocess.run([path.args[0], "x"], capture_output=True, text=True, check=False)  # type: ignore[index]
     assert done.returncode == 2

@@ -94,7 +94,7 @@ def test_only_what_is_wanted_is_asked_for_and_handed_on() -> None:
 
 
 def test_both_at_once_are_at_once() -> None:
-    met = threading.Barrier(2, timeout=10)
+    met = threading.Barrier(2, timeout=100)
 
     def act(source: int, destination: int) -> Outcome:
         met.wait()
@@ -220,7 +220,7 @@ def test_a_direction_is_measured_again_if_the_one_that_is_not_wanted_failed_besi
 
 
 def test_a_host_that_dies_in_the_second_try_of_the_other_direction_is_named() -> None:
-    attempts = threading.Barrier(2, timeout=10)
+    attempts = threading.Barrier(2, timeout=100)
     act_next = act_in_turn({(0, 1): [reading(0, 1), DEATH], (1, 0): [FAILURE]})
 
     def act(source: int, destination: int) -> Outcome:

@@ -165,7 +165,7 @@ def silent_session() -> Iterator[Session]:
     silent = _Silent()
     server.start_server(event=threading.Event(), server=silent)
     client = paramiko.Transport(ours)
-    client.start_client(timeout=10)
+    client.start_client(timeout=100)
     client.auth_publickey("u", paramiko.ECDSAKey.generate())
     yield SshSession("x", client, "x", "x")
     silent.ended.set()

@@ -96,7 +96,7 @@ def test_ray_starts_an_agent_on_every_node(lab: Lab, ray_address: str, tmp_path:
             driver.kill()
             pytest.fail(f"{done.stderr}\n{driver.communicate()[0]}")
         # Who was there once ends, and the driver with the last of them.
-        said = driver.communicate(timeout=60)[0]
+        said = driver.communicate(timeout=100)[0]
         assert driver.returncode == 0, said
     finally:
         driver.kill()

@@ -48,7 +48,7 @@ def agents(lab: Lab, secret: Path, place: str) -> Iterator[list[str]]:
         for process in processes:
             process.send_signal(signal.SIGTERM)
         for process in processes:
-            said = process.communicate(timeout=20)[1]
+            said = process.communicate(timeout=100)[1]
             assert "Traceback" not in said, said
 
 
@@ -106,7 +106,7 @@ def test_an_mpi_launcher_starts_the_agents(
         done = plink_here("probe", *calling, "--count", "50", "--passes", "1", "-o", out)
         assert done.code == 0, done.stderr
         # Who was there once ends, and the launcher with the last of them.
-        said = launcher.communicate(timeout=30)[0]
+        said = launcher.communicate(timeout=100)[0]
         assert launcher.returncode == 0, said
     finally:
         launcher.kill()

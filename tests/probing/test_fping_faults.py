@@ -38,7 +38,7 @@ def test_an_interrupt_stops_at_once_and_keeps_what_there_is(lab: Lab, tmp_path: 
     with run_of(lab, out, 1000) as run:
         wait_for_next(lambda: measuring(lab), run)
         run.send_signal(signal.SIGINT)
-        _, complaint = run.communicate(timeout=20)
+        _, complaint = run.communicate(timeout=100)
     assert run.returncode == 3, complaint
     assert "Traceback" not in complaint
     assert 0 < len(measured(out)) < 30

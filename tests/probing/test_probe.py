@@ -120,7 +120,7 @@ def test_two_runs_at_the_same_time(lab: Lab, tmp_path: Path) -> None:
     argv = plink_argv("probe", hosts, *ssh_options(lab), *QUICK)
     runs = [subprocess.Popen([*argv, "-o", str(out)], stderr=subprocess.PIPE) for out in outs]
     for run, out in zip(runs, outs, strict=True):
-        _, complaint = run.communicate(timeout=60)
+        _, complaint = run.communicate(timeout=100)
         assert run.returncode == 0, complaint
         assert measured(out) == pairs_among(lab.names[:3])
 

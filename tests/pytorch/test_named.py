@@ -49,7 +49,7 @@ def test_programs_end_while_they_wait(tmp_path: Path) -> None:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=100,
     )
     ended = [f"{way} {rank} 0" for way in ways for rank in range(2)]
     assert (done.returncode, done.stdout.splitlines()) == (0, ended), done.stderr

@@ -80,7 +80,7 @@ def test_nothing_is_left_when_plink_is_ended(
         for number in signals:
             process.send_signal(number)
             time.sleep(0.4)
-        assert process.wait(timeout=20) == 130
+        assert process.wait(timeout=100) == 130
     finally:
         process.kill()
         process.wait()

@@ -210,7 +210,7 @@ except KeyboardInterrupt:
         cwd="/",
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=100,
         check=False,
     )
     assert (done.stdout, done.returncode) == ("heard\n", 0), done.stderr

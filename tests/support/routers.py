@@ -68,7 +68,7 @@ def listener(lab: Lab, host: str) -> Iterator[None]:
             assert process.stdout.readline() == "listening\n"
             yield
         finally:
-            process.communicate(timeout=20)
+            process.communicate(timeout=100)
 
 
 @contextlib.contextmanager
