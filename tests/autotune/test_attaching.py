@@ -33,6 +33,7 @@ from plink.formats import plan as plan_file
 from plink.formats.plan import PlanRank
 from plink.transport.addresses import format_address, is_wildcard
 from plink.transport.frames import ProtocolError, payload_of
+from support.ports import reserved_port
 
 
 def fields_of(status: JobStatus) -> object:
@@ -65,7 +66,14 @@ def test_who_lacks_the_secret_sees_nothing() -> None:
             with pytest.raises(PlinkError, match=why), attach(HOST, port, secret, name):
                 pytest.fail("admitted")
     assert any("there is no job other here" in sentence for sentence in said)
-    with pytest.raises(PlinkError, match="no daemon answers"), attach(HOST, port, SECRET, "job"):
+
+
+def test_where_nobody_listens_no_daemon_answers() -> None:
+    with (
+        reserved_port(HOST) as port,
+        pytest.raises(PlinkError, match="no daemon answers"),
+        attach(HOST, port, SECRET, "job"),
+    ):
         pytest.fail("somebody answers")
 
 

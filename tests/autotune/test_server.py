@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import queue
 import socket
 from collections.abc import Iterator
@@ -21,6 +22,7 @@ from plink.base.replacing import replace
 from plink.transport.frames import Channel, payload_of
 from plink.transport.proofs import ANSWER_BYTES, CHALLENGE_BYTES, NONCE_BYTES
 from plink.transport.tls import Tls
+from support.ports import reserved_port
 
 RANKS = 2
 FIRST = first(plan_of(RANKS).forest)
@@ -108,18 +110,30 @@ def next_plan(them: list[Rank]) -> NewPlan:
 
 def test_ranks_get_one_plan_after_the_other_and_another_daemon_goes_on() -> None:
     said: list[str] = []
-    job = switching(RANKS)
-    with serving({"job": Served(job, SECRET)}, said) as port, ranks(port) as them:
-        assert next_plan(them).identity.number == 1
-        assert next_plan(them).identity.number == 2
-        numbers = [2]
+    with reserved_port(HOST) as port:
+        with serving({"job": Served(switching(RANKS), SECRET)}, said, port), ranks(port) as them:
+            assert next_plan(them).identity.number == 1
+            assert next_plan(them).identity.number == 2
+        assert said == []
+        with (
+            ranks_of(them, port) as again,
+            serving({"job": Served(switching(RANKS), SECRET)}, said, port),
+        ):
+            assert next_plan(again).identity.number > 2
     assert said == []
-    with (
-        ranks_of(them, port) as again,
-        serving({"job": Served(switching(RANKS), SECRET)}, said, port),
-    ):
-        assert next_plan(again).identity.number > numbers[-1]
-    assert said == []
+
+
+def test_a_client_that_is_closed_again_leaves_the_descriptors_of_others_alone() -> None:
+    with serving({"job": Served(switching(RANKS), SECRET)}, []) as port:
+        rank = Rank(0, port)
+        rank.close()
+        # These take the numbers of the client's own.
+        read_end, write_end = os.pipe()
+        os.set_blocking(read_end, False)
+        with os.fdopen(read_end, "rb", 0) as reading, os.fdopen(write_end, "wb", 0):
+            rank.report()
+            rank.close()
+            assert reading.read() is None
 
 
 @contextlib.contextmanager

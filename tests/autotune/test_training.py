@@ -12,6 +12,7 @@ from autotune import training_checks as checks
 from autotune.serving import HOST, SECRET, DaemonProcess, plan_of
 from plink.formats import plan as plan_file
 from pytorch.processes import running
+from support.ports import reserved_port
 
 RANKS = 3
 # Once through all shapes.
@@ -39,7 +40,7 @@ def test_sums_are_right_while_plans_change_and_the_daemon_dies(tmp_path: Path) -
         stack.callback(other.end)
         stack.callback(daemon.end)
         forkserver.ensure_running()
-        port = daemon.listen()
+        port = daemon.listen(stack.enter_context(reserved_port(HOST)))
         check, arguments = checks.with_a_daemon_that_dies, (SWITCHES, SWITCHES_AGAIN, str(mark))
         given = environment(tmp_path, port)
         ranks = stack.enter_context(running(check, RANKS, tmp_path, *arguments, environment=given))
