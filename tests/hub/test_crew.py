@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import threading
 import time
 from pathlib import Path
+from unittest.mock import AsyncMock
 
 import numpy as np
 import pytest
@@ -27,9 +29,15 @@ from plink.hub.calling import HubError
 from plink.hub.hyper import Hyper
 from plink.hub.manifest import Key, Manifest
 from plink.hub.reference import Floats
+from plink.hub.service import ServiceOptions
+from plink.hub.serving.crew import Crew
+from plink.hub.serving.leading import Everywhere
+from plink.hub.session.messages import Join
 
 ONE = [Hyper(lr=1.0)] * 2
 ITEMS = MANIFEST.items
+# That a server waits for what a worker that leaves is still to send.
+LONGEST_ARRIVAL_S = 60.0
 
 
 def twin_of(served: Service, sets: list[list[int]]) -> Floats:
@@ -252,6 +260,24 @@ def test_who_takes_the_place_of_one_that_was_lost_before_all_were_there_contribu
     assert [its[-1] for its in counts] == [3, 3, 3]
 
 
+def test_a_service_fails_if_its_last_worker_ends_an_iteration_in_part() -> None:
+    """With connections, that takes a moment between two of them."""
+    lanes = AsyncMock(Everywhere)
+    lanes.iteration.return_value = 3
+    lanes.has_all_of.return_value = True
+    lanes.ended.return_value = (3, False)
+    failures: list[str] = []
+    options = ServiceOptions("job", 1, commit="step", on_loss="shrink")
+
+    async def lose() -> None:
+        crew = Crew(options, lanes, failures.append)
+        seat = await crew.seat(Join("0" * 64))
+        assert await crew.lost(seat.number, seat.incarnation, "lost") is None
+
+    asyncio.run(lose())
+    assert failures == ["the last worker was lost when it had ended an iteration in part"]
+
+
 def test_staleness_is_never_above_what_was_asked_for() -> None:
     staleness = 2
     with service(3, mode="ssp", staleness=staleness, ports=2) as served:
@@ -312,7 +338,6 @@ def test_the_last_push_of_a_worker_that_leaves_counts(mode: str) -> None:
 
 
 def test_who_leaves_before_its_first_push_is_not_waited_for(tmp_path: Path) -> None:
-    began_s = time.monotonic()
     with service(1, mode="async", snapshots=tmp_path) as served, served.worker() as worker:
         worker.initialise(np.zeros(ITEMS, np.float32))
         for _ in range(3):
@@ -323,7 +348,8 @@ def test_who_leaves_before_its_first_push_is_not_waited_for(tmp_path: Path) -> N
         for _ in range(2):
             with served.worker() as worker:
                 worker.initialise(np.zeros(ITEMS, np.float32))
-    assert time.monotonic() - began_s < 30
+                began_s = time.monotonic()
+            assert time.monotonic() - began_s < LONGEST_ARRIVAL_S
 
 
 def test_nobody_waits_for_one_that_has_left() -> None:
@@ -339,7 +365,7 @@ def test_nobody_waits_for_one_that_has_left() -> None:
 
         for iterations in (2, 12):
             threads.begin(lambda iterations=iterations: work(iterations))
-        assert threads.join(20.0) == [3, 13]
+        assert threads.join() == [3, 13]
 
 
 def test_a_worker_of_a_service_that_failed_says_so_at_once() -> None:
@@ -353,6 +379,6 @@ def test_a_worker_of_a_service_that_failed_says_so_at_once() -> None:
             other.begin(ONE)
             vanish(worker)
             with pytest.raises(HubError, match=f"worker {number} .* is lost"):
-                other.wait(20.0)
+                other.wait(60.0)
             with pytest.raises(HubError, match="is lost"):
                 other.begin(ONE)
