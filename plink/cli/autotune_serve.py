@@ -53,6 +53,7 @@ from plink.measure.probing.tools import TOOLS
 from plink.probes.options import SSH
 from plink.transport.addresses import format_address, is_wildcard, parse_address
 from plink.transport.encryption import context_of
+from plink.transport.listening import Acceptor
 from plink.transport.proofs import is_name
 from plink.transport.tls import FOLDER_VARIABLE
 
@@ -66,7 +67,7 @@ with lazy_imports():
 
 _REFRESH_S = 0.5
 
-Begin: TypeAlias = Callable[[], Awaitable[asyncio.Server]]
+Begin: TypeAlias = Callable[[], Awaitable[Acceptor]]
 
 
 def run(plans_of_jobs: Sequence[str], request: DaemonRequest, reach: ReachOptions) -> int:
@@ -104,10 +105,13 @@ def run(plans_of_jobs: Sequence[str], request: DaemonRequest, reach: ReachOption
     address = request.metrics
     begin_metrics = None if address is None else _build_metrics(address, statuses, server)
 
-    async def begin() -> asyncio.Server:
+    async def begin(stack: contextlib.AsyncExitStack) -> Acceptor:
+        stack.callback(server.close)
         if begin_metrics is not None:
-            await begin_metrics()
-        return await server.listen(host, port)
+            stack.push_async_callback((await begin_metrics()).close)
+        acceptor = await server.listen(host, port)
+        stack.push_async_callback(acceptor.close)
+        return acceptor
 
     def print_environments(bound: str, port: int) -> None:
         for name, path in paths.items():
@@ -127,7 +131,7 @@ def run(plans_of_jobs: Sequence[str], request: DaemonRequest, reach: ReachOption
             for name in paths:
                 stack.enter_context(only_writer(_log_path(request.log, name, len(paths))))
         watched = statuses if request.is_watching else None
-        run_until_interrupted(_serve(server, begin, print_environments, watched, reprobing))
+        run_until_interrupted(_serve(begin, print_environments, watched, reprobing))
     note("stopped serving; jobs that are training keep their current plans")
     return 0
 
@@ -156,8 +160,7 @@ def _print_environment(
 
 
 async def _serve(
-    server: Server,
-    begin: Begin,
+    begin: Callable[[contextlib.AsyncExitStack], Awaitable[Acceptor]],
     when_listening: Callable[[str, int], None],
     watched: Sequence[JobStatus] | None,
     reprobing: Sequence[Reprobing],
@@ -167,16 +170,13 @@ async def _serve(
             each.ask_by_hand()
 
     asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, probe_all)
-    listening = await begin()
-    when_listening(*listening.sockets[0].getsockname()[:2])
-    try:
+    async with contextlib.AsyncExitStack() as stack:
+        acceptor = await begin(stack)
+        when_listening(*acceptor.address)
         if watched is None:
             await asyncio.Event().wait()
         else:
             await _watch(watched)
-    finally:
-        listening.close()
-        await server.close()
 
 
 async def _watch(jobs: Sequence[JobStatus]) -> None:

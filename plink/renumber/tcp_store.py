@@ -14,9 +14,10 @@ import struct
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 
 from plink.base.errors import PlinkError
+from plink.transport.listening import Acceptor, with_streams
 
 MAGIC = b"plinkmeet\x01"
 _REQUEST = struct.Struct(">cHII")
@@ -209,13 +210,13 @@ class _Server:
         self._is_ending.set()
 
     async def _run(self, listener: socket.socket) -> None:
-        server = await asyncio.start_server(self._serve, sock=listener)
+        acceptor = Acceptor([listener], with_streams(self._serve))
         while not self._is_ending.is_set():
             await asyncio.sleep(0.01)
         ended_s = time.monotonic()
         while time.monotonic() - ended_s < self._lingers_s:
             await asyncio.sleep(0.01)
-        server.close()
+        await acceptor.close()
 
     @property
     def _lingers_s(self) -> float:
@@ -226,7 +227,6 @@ class _Server:
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if self._connections >= self._ranks + _MOST_STRANGERS:
-            writer.close()
             return
         self._connections += 1
         try:
@@ -242,8 +242,6 @@ class _Server:
             pass
         finally:
             self._connections -= 1
-            with suppress(OSError):
-                writer.close()
 
     async def _answer(self, reader: asyncio.StreamReader) -> bytes | None:
         kind, key_bytes, value_bytes, wait_ms = _REQUEST.unpack(

@@ -7,14 +7,13 @@ everybody who connects and says nothing.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.exposition import choose_encoder
 
 from plink.base.errors import PlinkError
 from plink.transport.door import Door, source_of
-from plink.transport.listening import listening
+from plink.transport.listening import Acceptor, listen
 
 _MOST_CALLERS = 64
 _MOST_REQUEST_BYTES = 1 << 14
@@ -32,14 +31,14 @@ class Scraping:
         self._registry = registry
         self._door = Door(_MOST_CALLERS)
 
-    async def listen(self, host: str, port: int) -> asyncio.Server:
+    async def listen(self, host: str, port: int) -> Acceptor:
         """Begin to serve.
 
         Raises:
             PlinkError: the address cannot be listened on.
         """
         try:
-            return await listening(self._serve, host, port, _MOST_REQUEST_BYTES)
+            return await listen(self._serve, host, port, _MOST_REQUEST_BYTES)
         except OSError as error:
             reason = error.strerror or str(error)
             raise PlinkError(f"cannot serve metrics on {host}:{port}: {reason}") from None
@@ -66,5 +65,4 @@ class Scraping:
         words = f"HTTP/1.1 {said}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
         writer.write(words.encode() + body)
         writer.close()
-        with contextlib.suppress(OSError):
-            await writer.wait_closed()
+        await writer.wait_closed()

@@ -19,8 +19,8 @@ from plink.autotune.daemon.server import Served, Server
 
 async def serve(ranks: int, port: int) -> None:
     server = Server({"job": Served(Job("job", plan_of(ranks), Reshaping), SECRET)}, print)
-    listening = await server.listen("127.0.0.1", port)
-    print(listening.sockets[0].getsockname()[1], flush=True)
+    acceptor = await server.listen("127.0.0.1", port)
+    print(acceptor.address[1], flush=True)
     await asyncio.Event().wait()
 
 

@@ -51,11 +51,11 @@ def serving(
         server = Server(jobs, said.append, context)
         begun = begin(server)
         over = asyncio.Event()
-        listening = await server.listen(HOST, port)
-        ready.set_result((listening.sockets[0].getsockname()[1], asyncio.get_running_loop(), over))
+        acceptor = await server.listen(HOST, port)
+        ready.set_result((acceptor.address[1], asyncio.get_running_loop(), over))
         await over.wait()
-        listening.close()
-        await server.close()
+        await acceptor.close()
+        server.close()
         del begun
 
     thread = threading.Thread(target=asyncio.run, args=(serve(),))

@@ -107,7 +107,9 @@ def test_a_rank_gets_in_past_a_flood(say: Callable[[socket.socket], None]) -> No
                 rank.joins.get(timeout=TIMEOUT_S)
             finally:
                 rank.close()
-            assert servers[0].dropped >= servers[0].mute > 0
+            assert servers[0].dropped >= servers[0].mute
+            # A greeting may be read before its caller has to leave.
+            assert servers[0].mute > 0 or (say is greeted and servers[0].dropped > 0)
             assert servers[0].waiting <= 256 + RANKS
         with ranks(port):
             pass

@@ -6,7 +6,6 @@ A viewer proves the same secret, and is shown the job as often as it asks.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import secrets
 import socket
 import ssl
@@ -34,7 +33,7 @@ from plink.transport.door import Caller, Door, most_strangers, source_of
 from plink.transport.encrypted import Encrypted
 from plink.transport.folding import Folding
 from plink.transport.frames import Channel, ProtocolError, payload_of
-from plink.transport.listening import listening
+from plink.transport.listening import Acceptor, listen
 from plink.transport.proofs import ANSWER_BYTES, NONCE_BYTES
 
 _HANDSHAKE_TIMEOUT_S = 10.0
@@ -99,7 +98,6 @@ class Server:
         self._guests: dict[str, dict[int, _Guest]] = {name: {} for name in jobs}
         self._door = Door(most_strangers(sum(served.job.ranks for served in jobs.values())))
         self._folding = Folding(say)
-        self._conversations: set[asyncio.Task[None]] = set()
         self.dropped = 0
         """Connections that were closed because of what the other end said, or did not say."""
         self.mute = 0
@@ -110,32 +108,25 @@ class Server:
         """Connections that have not proven the secret yet."""
         return self._door.count
 
-    async def listen(self, host: str, port: int) -> asyncio.Server:
+    async def listen(self, host: str, port: int) -> Acceptor:
         """Begin to serve.
 
         Raises:
             PlinkError: the address cannot be listened on.
         """
         try:
-            return await listening(self._converse, host, port, _RECEIVED_BYTES)
+            return await listen(self._converse, host, port, _RECEIVED_BYTES)
         except OSError as error:
             reason = error.strerror or str(error)
             raise PlinkError(
                 f"cannot listen on {host}:{port}: {reason}", "give an address of this host"
             ) from None
 
-    async def close(self) -> None:
-        """End all conversations."""
-        for conversation in list(self._conversations):
-            conversation.cancel()
-        await asyncio.gather(*self._conversations, return_exceptions=True)
+    def close(self) -> None:
+        """Say which connections were dropped, after what accepts them is closed."""
         self._folding.close()
 
     async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        if task is not None:
-            self._conversations.add(task)
-            task.add_done_callback(self._conversations.discard)
         peer, host = _peer(writer)
         caller = self._door.enter(source_of(host), writer.transport.abort)
         try:
@@ -147,16 +138,10 @@ class Server:
             self._folding.dropped(peer, caller.source, printable(str(error)))
         except (OSError, asyncio.IncompleteReadError):
             pass  # It has gone.
-        except asyncio.CancelledError:
-            pass  # We go.
         except Exception as error:
             # Whatever one rank reported: others go on.
             self.dropped += 1
             self._folding.dropped(peer, caller.source, printable(repr(error)))
-        finally:
-            writer.close()
-            with contextlib.suppress(OSError, asyncio.CancelledError):
-                await writer.wait_closed()
 
     async def _admit(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, caller: Caller

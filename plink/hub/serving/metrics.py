@@ -5,7 +5,6 @@ Imports prometheus_client, which is an extra.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterator, Sequence
 
 from prometheus_client import CollectorRegistry
@@ -16,6 +15,7 @@ from plink.hub.serving.lanes import LaneStatus
 from plink.hub.serving.registry import Registry
 from plink.hub.serving.shell import Doors
 from plink.hub.serving.tenant import Tenant
+from plink.transport.listening import Acceptor
 from plink.transport.scraping import Scraping
 
 Family = CounterMetricFamily | GaugeMetricFamily
@@ -98,7 +98,7 @@ class ServiceCollector(Collector):
         )
 
 
-async def begin(registry: Registry, doors: Doors, host: str, port: int) -> asyncio.Server:
+async def begin(registry: Registry, doors: Doors, host: str, port: int) -> Acceptor:
     """Start to serve a server's metrics to Prometheus at an address.
 
     Raises:

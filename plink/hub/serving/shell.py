@@ -23,16 +23,15 @@ from plink.hub.session.roles import PEER
 from plink.transport.addresses import format_address
 from plink.transport.door import Caller, Door, most_strangers, source_of
 from plink.transport.folding import Folding
+from plink.transport.listening import Acceptor
 
 _HANDSHAKE_S = 10.0
 # Between two looks at what ports carry.
 _LOOK_S = 0.02
 # Workers that begin at once, with some connections for data each.
 _MOST_EXPECTED = 256
-# Where there is no descriptor left.
-_RETRY_S = 0.1
 
-BeginMetrics = Callable[[Registry, "Doors"], Awaitable[asyncio.Server]]
+BeginMetrics = Callable[[Registry, "Doors"], Awaitable[Acceptor]]
 
 
 @dataclass
@@ -97,7 +96,6 @@ class Shell:
         self._line = line
         self._tls = tls
         self._begin_metrics = begin_metrics
-        self._callers: set[asyncio.Task[None]] = set()
 
     def run(self) -> None:
         """Run the control loop in this thread until `stop` is called."""
@@ -111,28 +109,27 @@ class Shell:
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._stopped = asyncio.Event()
-        metrics: asyncio.Server | None = None
+        metrics: Acceptor | None = None
         try:
             if self._begin_metrics is not None:
                 metrics = await self._begin_metrics(self._registry, self._doors)
-                self.metrics_address = format_address(*metrics.sockets[0].getsockname()[:2])
+                self.metrics_address = format_address(*metrics.address)
         except PlinkError as error:
             self.failure = error
             self.is_ready.set()
             return
         self._loop.add_reader(self._events.fd(), self._hear)
-        doors = [asyncio.create_task(self._welcome(listener)) for listener in self._listeners]
-        if self._looks:
-            doors.append(asyncio.create_task(self._look()))
+        acceptor = Acceptor(self._listeners, self._attend)
+        looking = asyncio.create_task(self._look()) if self._looks else None
         self.is_ready.set()
         await self._stopped.wait()
         self._loop.remove_reader(self._events.fd())
         if metrics is not None:
-            metrics.close()
+            await metrics.close()
         self._registry.close()
-        for task in [*doors, *self._callers]:
-            task.cancel()
-        await asyncio.gather(*doors, *self._callers, return_exceptions=True)
+        if looking is not None:
+            looking.cancel()
+        await acceptor.close()
         self._doors.folding.close()
 
     async def _look(self) -> None:
@@ -144,38 +141,23 @@ class Shell:
         for event in self._events.take():
             self._registry.hear(event)
 
-    async def _welcome(self, listener: socket.socket) -> None:
-        loop = asyncio.get_running_loop()
-        while True:
-            try:
-                connection, address = await loop.sock_accept(listener)
-            except OSError:
-                await asyncio.sleep(_RETRY_S)
-                continue
-            task = asyncio.create_task(self._attend(connection, address))
-            self._callers.add(task)
-            task.add_done_callback(self._callers.discard)
-            # While others wait to be accepted, those who are can speak.
-            await asyncio.sleep(0)
-
     async def _attend(self, connection: socket.socket, address: tuple[str, int]) -> None:
-        host, peer = address[0], format_address(*address[:2])
-        with connection:
-            caller = self._doors.door.enter(source_of(host), lambda: _cut(connection))
-            stream = Stream(connection)
-            proven = await self._authenticate(stream, connection, caller, peer)
-            if proven is None:
-                return
-            try:
-                if isinstance(proven, DataHello):
-                    self._adopt(proven, connection.fileno())
-                else:
-                    await converse(Control(stream, proven, host), self._registry)
-            except PlinkError as error:
-                self._doors.dropped += 1
-                self._doors.folding.dropped(peer, caller.source, printable(str(error)))
-            except OSError:
-                pass  # It has gone.
+        host, peer = address[0], format_address(*address)
+        caller = self._doors.door.enter(source_of(host), lambda: _cut(connection))
+        stream = Stream(connection)
+        proven = await self._authenticate(stream, connection, caller, peer)
+        if proven is None:
+            return
+        try:
+            if isinstance(proven, DataHello):
+                self._adopt(proven, connection.fileno())
+            else:
+                await converse(Control(stream, proven, host), self._registry)
+        except PlinkError as error:
+            self._doors.dropped += 1
+            self._doors.folding.dropped(peer, caller.source, printable(str(error)))
+        except OSError:
+            pass  # It has gone.
 
     async def _authenticate(
         self, stream: Stream, connection: socket.socket, caller: Caller, peer: str
