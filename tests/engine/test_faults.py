@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import signal
+import subprocess
+import sys
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +19,7 @@ from plink.engine import Engine, EngineError
 
 pytestmark = pytest.mark.timing
 
+DRAINING_PROGRAM = Path(__file__).with_name("draining_program.py")
 WAIT_S = 30.0
 # Longer than a busy machine stops a rank that is to be heard.
 SILENCE_S = 6.0
@@ -138,6 +142,26 @@ def test_draining_lets_what_all_have_joined_end() -> None:
             assert np.all(array == 3.0)
         with pytest.raises(EngineError, match="closed"):
             late.wait(WAIT_S)
+
+
+def test_a_pause_of_a_process_that_drains_is_not_its_peers_silence() -> None:
+    grace_s = 2.0
+    argv = [sys.executable, str(DRAINING_PROGRAM), str(grace_s)]
+    with subprocess.Popen(
+        argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "draining\n"
+            # Until it has looked, so that its clock runs.
+            time.sleep(0.2)
+            process.send_signal(signal.SIGSTOP)
+            time.sleep(grace_s)
+            process.send_signal(signal.SIGCONT)
+            heard, _ = process.communicate("\n")
+        finally:
+            process.kill()
+    assert heard == "True\n"
 
 
 def test_a_rank_that_never_joins_is_named() -> None:
