@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 
 class SerialExecutor:
-    """Thread that runs tasks one after the other; it starts with the first task."""
+    """Thread that runs tasks one after the other; it starts with the first task, if not before."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -17,14 +17,28 @@ class SerialExecutor:
         self._lock = threading.Lock()
         self._waiting = 0
 
-    def submit(self, task: Callable[[], None]) -> None:
-        """Queue a task, which runs after all submitted before and must not raise."""
+    def start(self) -> None:
+        """Start the thread, unless it runs.
+
+        Raises:
+            RuntimeError: the interpreter is ending: Python 3.12 and later start no thread then.
+        """
         with self._lock:
-            self._waiting += 1
             if self._thread is None:
                 # A daemon: a process that fails must not wait for the network at its end.
-                self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
-                self._thread.start()
+                thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+                thread.start()
+                self._thread = thread
+
+    def submit(self, task: Callable[[], None]) -> None:
+        """Queue a task, which runs after all submitted before and must not raise.
+
+        Raises:
+            RuntimeError: it is the first task, and the interpreter is ending.
+        """
+        self.start()
+        with self._lock:
+            self._waiting += 1
         self._queue.put(task)
 
     @property
@@ -63,6 +77,14 @@ class Notifier:
         self._threads: set[threading.Thread] = set()
         self._idle = 0
 
+    def start(self) -> None:
+        """Start the thread that awaits works, unless it runs.
+
+        Raises:
+            RuntimeError: the interpreter is ending.
+        """
+        self._awaiting.start()
+
     def submit(self, await_end: Callable[[], None], tell: Callable[[], None]) -> None:
         """Queue `await_end`, which runs after those before, and then `tell`; neither may raise."""
 
@@ -96,12 +118,24 @@ class Notifier:
         with self._lock:
             if self._idle > 0:
                 self._idle -= 1
+                has_thread = True
             else:
-                # A daemon: a process that fails must not wait at its end.
-                thread = threading.Thread(target=self._run, name="plink-callbacks", daemon=True)
-                self._threads.add(thread)
-                thread.start()
-        self._untold.put(tell)
+                has_thread = self._start_thread()
+        if has_thread:
+            self._untold.put(tell)
+        else:
+            tell()
+
+    def _start_thread(self) -> bool:
+        """Start another thread; return False where the interpreter is ending and starts none."""
+        # A daemon: a process that fails must not wait at its end.
+        thread = threading.Thread(target=self._run, name="plink-callbacks", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:
+            return False
+        self._threads.add(thread)
+        return True
 
     def _run(self) -> None:
         while tell := self._untold.get():

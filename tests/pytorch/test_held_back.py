@@ -132,6 +132,19 @@ def test_what_comes_while_two_are_under_way_shares_the_next_buffer(rank: Rank) -
     assert all(work.wait() for work in works)
 
 
+def test_what_is_first_announced_while_the_interpreter_ends_ends_well(
+    rank: Rank, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: threading.Thread) -> None:
+        raise RuntimeError("can't create new thread at interpreter shutdown")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    works = rank.announce("late")
+    assert rank.await_begun(1) == [3]
+    rank.begun[0].ended.set()
+    assert all(work.wait() for work in works)
+
+
 def test_an_engine_that_runs_more_at_a_time_gets_more() -> None:
     rank = Rank(in_flight=3)
     try:

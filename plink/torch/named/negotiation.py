@@ -85,6 +85,9 @@ class Negotiation:
         # Why nothing more can be announced.
         self._ended = ""
         self._joining: _Joining | None = None
+        # The driver's thread uses them, also while the interpreter ends and starts no more threads.
+        starter.start()
+        notifier.start()
         # The thread that waits for what is wanted keeps neither this nor the group from ending.
         do = weakref.WeakMethod(self._do)
         self._driver = driver_of(machine, engine, lambda action: _act(do(), action))
