@@ -33,6 +33,7 @@ class _SshProcess(remote.RemoteProcess):
     def __init__(self, host: str, channel: paramiko.Channel) -> None:
         super().__init__(host)
         self._channel = channel
+        self._is_closed = False
         self._stderr = remote.StderrTail(iter(self._read_stderr, b""))
 
     def write_bytes(self, content: bytes) -> None:
@@ -44,7 +45,7 @@ class _SshProcess(remote.RemoteProcess):
     def chunks(self) -> Iterator[bytes]:
         while chunk := self._read():
             yield chunk
-        if not self._channel.eof_received and _is_lost(self._channel.get_transport()):
+        if not self._channel.eof_received and self._is_lost(_LOSS_NOTICE_S):
             raise HostError(self.host, remote.LOST)
 
     def end_input(self) -> None:
@@ -61,15 +62,26 @@ class _SshProcess(remote.RemoteProcess):
         status = self._channel.recv_exit_status()
         # paramiko gives that status for a lost connection, too.
         left_s = max(0.0, end_s - time.monotonic())
-        if status == -1 and _is_lost(self._channel.get_transport(), left_s):
+        if status == -1 and self._is_lost(min(left_s, _LOSS_NOTICE_S)):
             raise HostError(self.host, remote.LOST)
         return status
 
     def close(self) -> None:
+        self._is_closed = True
         close_quietly(self._channel)
 
     def abandon(self) -> None:
         close_quietly(self._channel.get_transport())
+
+    def _is_lost(self, notice_s: float) -> bool:
+        """Return whether the channel, which just ended, did so because its connection was lost."""
+        # A server sends at least one of them before it closes a channel.
+        has_end = self._channel.eof_received or self._channel.exit_status != -1
+        if not has_end and not self._is_closed:
+            return True
+        transport = self._channel.get_transport()
+        transport.join(notice_s)
+        return not transport.is_active()
 
     def _read(self) -> bytes:
         # paramiko acknowledges what was read, which fails where the connection is breaking.
@@ -131,9 +143,3 @@ def close_quietly(thing: Closable) -> None:
     """Close what is SSH's or below it; paramiko says goodbye, also where the connection breaks."""
     with suppress(*BREAKING):
         thing.close()
-
-
-def _is_lost(transport: paramiko.Transport, limit_s: float = _LOSS_NOTICE_S) -> bool:
-    """Return whether a channel that just ended did so because its connection was lost."""
-    transport.join(min(limit_s, _LOSS_NOTICE_S))
-    return not transport.is_active()

@@ -100,6 +100,18 @@ def test_a_connection_lost_after_the_output(session: Session) -> None:
         session.run("exec >&- 2>&-; sleep 1; kill -9 $PPID; sleep 5")
 
 
+def test_a_channel_without_an_end_is_lost_before_its_connection_counts_as_broken(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    process = session.start("echo begun; kill -9 $PPID; sleep 5")
+    monkeypatch.setattr(paramiko.Transport, "is_active", lambda _: True)
+    monkeypatch.setattr(paramiko.Transport, "join", lambda *_: None)
+    with pytest.raises(HostError, match="connection was lost"):
+        list(process.chunks())
+    with pytest.raises(HostError, match="connection was lost"):
+        process.wait_for_exit(5)
+
+
 def test_the_lines_of_a_process(session: Session) -> None:
     process = session.start("while read line; do echo got $line; done; echo bye >&2; exit 4")
     process.write("a\nb\n")

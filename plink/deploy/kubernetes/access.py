@@ -183,9 +183,12 @@ def _wait_until_served(process: subprocess.Popen[bytes]) -> None:
     """Wait until `kubectl proxy` prints that it serves, for at most 30 s."""
     assert process.stdout is not None  # noqa: S101  for the type checker
     said, end_s = b"", time.monotonic() + _PROXY_START_S
+    # Not `select.select`, which knows no descriptor from 1,024 on.
+    poll = select.poll()
+    poll.register(process.stdout, select.POLLIN)
     while b"Starting to serve" not in said:
         left_s = end_s - time.monotonic()
-        ready = left_s > 0 and select.select([process.stdout], [], [], left_s)[0]
+        ready = left_s > 0 and poll.poll(1e3 * left_s)
         chunk = os.read(process.stdout.fileno(), 4096) if ready else b""
         said += chunk
         if not chunk:
