@@ -90,7 +90,11 @@ class _ViaProcess(remote.RemoteProcess):
 
     def chunks(self) -> Iterator[bytes]:
         self._is_read = True
-        yield from _read_chunks(self._process.stdout)
+        try:
+            yield from _read_chunks(self._process.stdout)
+        except (OSError, ValueError):
+            # It was ended before anybody read.
+            raise HostError(self.host, remote.LOST) from None
         self._is_over = True
 
     def end_input(self) -> None:

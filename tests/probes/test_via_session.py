@@ -71,6 +71,13 @@ def test_a_conversation(session: ViaSession) -> None:
     assert process.wait_for_exit(5) == 0
 
 
+def test_what_was_ended_before_it_was_read_is_lost(session: ViaSession) -> None:
+    process = session.start("cat")
+    session.close()
+    with pytest.raises(HostError, match="connection was lost"):
+        list(process.chunks())
+
+
 def test_who_is_gone_takes_nothing(session: ViaSession) -> None:
     process = session.start("exit 1")
     process.wait_for_exit(5)
