@@ -107,11 +107,10 @@ def running(
     """
     task = {
         "store": str(folder / "store"),
-        "ranks": ranks,
         "environment": {"PLINK_SOCKET_IFNAME": "lo", **(environment or {})},
         "timeout_s": timeout_s,
         "namespaces": list(namespaces),
-        "options": options,
+        "options": {"world_size": ranks, **options},
     }
     await_server()
     with contextlib.ExitStack() as stack:
@@ -160,7 +159,6 @@ def _run(
             "plink",
             init_method=f"file://{task['store']}",
             rank=rank,
-            world_size=task["ranks"],
             timeout=datetime.timedelta(seconds=task["timeout_s"]),
             **task["options"],
         )
