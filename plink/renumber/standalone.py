@@ -20,7 +20,7 @@ from plink.renumber.launch import (
     renumbered_environment,
 )
 from plink.renumber.source import RenumberRequest
-from plink.renumber.tcp_store import TcpStore, answers, serve
+from plink.renumber.tcp_store import TcpStore, join_served, serve
 from plink.transport.addresses import parse_address
 
 MEETING_VARIABLE = "PLINK_MEETING"
@@ -83,14 +83,16 @@ def find_meeting(given: str | None, environment: Mapping[str, str]) -> tuple[str
 def _store(launch: Launch, host: str, port: int, timeout_s: float) -> Iterator[TcpStore]:
     """Open the store of the meeting, which rank 0 serves until the others have hung up."""
     with ExitStack() as stack:
+        store = None
         if launch.rank == 0:
             try:
                 stack.enter_context(serve(port, launch.ranks))
             except PlinkError:
                 # Another process of this host may have rank 0, too: there all are told so.
-                if not answers(host, port):
+                store = join_served(host, port)
+                if store is None:
                     raise
-        store = TcpStore(host, port, timeout_s)
+        store = store or TcpStore(host, port, timeout_s)
         stack.callback(store.close)
         yield store
 

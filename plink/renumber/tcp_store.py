@@ -134,19 +134,18 @@ def _greet(host: str, port: int, timeout_s: float) -> socket.socket:
     return connection
 
 
-def answers(host: str, port: int) -> bool:
-    """Return whether a store of this kind answers at a host and port."""
+def join_served(host: str, port: int) -> TcpStore | None:
+    """Connect to the store that a process serves at a host and port; None unless one answers."""
     try:
         store = TcpStore(host, port, _RETRY_S)
     except PlinkError:
-        return False
+        return None
     try:
         store.set("hello", b"")
-    except (OSError, struct.error):
-        return False
-    finally:
+    except OSError:
         store.close()
-    return True
+        return None
+    return store
 
 
 @contextmanager

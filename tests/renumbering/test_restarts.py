@@ -78,7 +78,7 @@ def test_every_attempt_has_a_name_of_its_own(monkeypatch: pytest.MonkeyPatch) ->
     names = set(meet(store, 3, [0, 1, 2]))
     assert len(names) == 1
     # Ranks 0 and 1 die before 2 has come, which alone is not started again.
-    failed = meet(store, 3, [0, 1], 0.5)
+    failed = meet(store, 3, [0, 1], 5.0)
     assert "rank 2 of 3" in str(failed[0])
     assert all(isinstance(error, PlinkError) for error in failed)
     names |= set(meet(store, 3, [2, 0, 1]))
