@@ -8,9 +8,11 @@ import shlex
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -28,7 +30,8 @@ needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reas
 
 WORKER = Path(__file__).with_name("worker.py")
 PLINK = [sys.executable, "-m", "plink"]
-WITHIN_S = 180.0
+WITHIN_S = 400.0
+STOP_S = 40.0
 
 PROGRAM = r"""
 #include <stdio.h>
@@ -70,34 +73,47 @@ def order(names: list[str], tmp_path: Path) -> str:
     return str(tmp_path / "order.json")
 
 
-def gathered(processes: Sequence[subprocess.Popen[str]]) -> list[str]:
-    """The host of every rank, as `placed RANK HOST` says."""
-    said = []
-    for process in processes:
-        output, errors = process.communicate(timeout=WITHIN_S)
-        assert process.returncode == 0, errors[-3000:]
-        said += [line.split() for line in output.splitlines() if line.startswith("placed ")]
-    found = {int(rank): host for _, rank, host in said}
-    assert sorted(found) == list(range(len(said)))
+def start(lab: Lab, hosts: Sequence[str], commands: Sequence[list[str]]) -> list[str]:
+    """Run a command on every host at once; the host of every rank, as `placed RANK HOST` says."""
+    with ExitStack() as stack:
+        # Files: a pipe that is not read yet would block who writes much to it.
+        folder = Path(stack.enter_context(TemporaryDirectory()))
+        processes = []
+        for host, command in zip(hosts, commands, strict=True):
+            with (
+                (folder / f"{host}.out").open("w") as out,
+                (folder / f"{host}.err").open("w") as err,
+            ):
+                process = subprocess.Popen(
+                    lab.command(host, command), cwd="/", stdout=out, stderr=err
+                )
+            stack.callback(stop, process)
+            processes.append(process)
+        deadline = time.monotonic() + WITHIN_S
+        codes: list[int | None] = [None]
+        # Others may wait for one that has failed.
+        while None in codes and not any(codes) and time.monotonic() < deadline:
+            time.sleep(0.1)
+            codes = [process.poll() for process in processes]
+        assert codes == [0] * len(hosts), "\n".join(
+            f"{host} ({code}):\n{(folder / f'{host}.err').read_text()[-6000:]}"
+            for host, code in zip(hosts, codes, strict=True)
+        )
+        said = "".join((folder / f"{host}.out").read_text() for host in hosts).splitlines()
+    placed = [line.split() for line in said if line.startswith("placed ")]
+    found = {int(rank): host for _, rank, host in placed}
+    assert sorted(found) == list(range(len(hosts)))
     return [found[rank] for rank in sorted(found)]
 
 
-def start(lab: Lab, hosts: Sequence[str], commands: Sequence[list[str]]) -> list[str]:
-    """Run a command on every host at once; the host of every rank."""
-    with ExitStack() as stack:
-        processes = []
-        for host, command in zip(hosts, commands, strict=True):
-            process = subprocess.Popen(
-                lab.command(host, command),
-                cwd="/",
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
-            stack.enter_context(process)
-            stack.callback(process.kill)
-            processes.append(process)
-        return gathered(processes)
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """End a process and, where it is an agent of torchrun, first its workers."""
+    process.terminate()
+    try:
+        process.wait(STOP_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def by_hand(lab: Lab, command: list[str]) -> list[str]:
@@ -126,14 +142,18 @@ def test_a_training_measures_its_hosts_by_one_line(lab: Lab, tmp_path: Path) -> 
 
 def by_torchrun(lab: Lab, hosts: Sequence[str], logs: Path, words: list[str]) -> list[str]:
     """A process on each of these hosts, started by torchrun."""
+    # At this level agents say when they rendezvous, restart workers and wait for each other.
     torchrun = [
-        *("GLOO_SOCKET_IFNAME=eth0", sys.executable, "-m", "torch.distributed.run"),
+        *("LOGLEVEL=INFO", "GLOO_SOCKET_IFNAME=eth0"),
+        *(sys.executable, "-m", "torch.distributed.run"),
         *(f"--nnodes={len(hosts)}", "--nproc-per-node=1", "--max-restarts=2"),
         *("--monitor-interval=0.1", "--rdzv-id=job", "--rdzv-backend=c10d"),
         *(f"--rdzv-endpoint={lab.truth['addresses'][hosts[0]]}:29400", f"--log-dir={logs}"),
     ]
+    # An agent that was silent for 15 s is given up otherwise, and never told when others restart.
+    patient = f"keep_alive_max_attempt={WITHIN_S / 5:.0f}"
     commands = [
-        ["env", *torchrun, f"--rdzv-conf=is_host={int(not place)}", *words]
+        ["env", *torchrun, f"--rdzv-conf=is_host={int(not place)},{patient}", *words]
         for place, _ in enumerate(hosts)
     ]
     return start(lab, hosts, commands)
@@ -156,7 +176,7 @@ def test_torchrun_restarts_a_command_in_the_same_order(lab: Lab, tmp_path: Path)
     order_of(here[::-1]).save(tmp_path / "order.json")
     # In the first attempt rank 0 fails once rank 1 runs, which ends only when it is stopped.
     program = (
-        f'cd "{tmp_path}"; if mkdir first.$RANK; then [ $RANK = 0 ] || exec sleep 200; '
+        f'cd "{tmp_path}"; if mkdir first.$RANK; then [ $RANK = 0 ] || exec sleep 600; '
         "until [ -d first.1 ]; do sleep 0.1; done; exit 1; fi; "
         'test $GROUP_RANK = $RANK && echo "placed $RANK $(hostname)"'
     )
