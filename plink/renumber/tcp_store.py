@@ -36,7 +36,9 @@ _GREETING_S = 5.0
 
 _LONGEST_WAIT_MS = 1 << 31
 _RETRY_S = 0.1
-_ANSWER_S = 10.0
+_CONNECT_S = 10.0
+# A process that is paused for a while is not lost.
+_ANSWER_S = 30.0
 # Seconds that rank 0 serves the others after it has decided, and ranks that it has not seen yet
 # after it has refused: they are told why.
 _LINGER_S = 10.0
@@ -61,7 +63,7 @@ class TcpStore:
         while True:
             try:
                 left_s = max(0.1, deadline - time.monotonic())
-                self._socket = _greet(host, port, min(left_s, _ANSWER_S))
+                self._socket = _greet(host, port, min(left_s, _CONNECT_S))
                 break
             except OSError as error:
                 if time.monotonic() + _RETRY_S > deadline:
@@ -109,10 +111,15 @@ class TcpStore:
     def _ask(self, kind: bytes, key: str, value: bytes, wait_s: float = 0.0) -> bytes | None:
         name = key.encode()
         wait_ms = min(_LONGEST_WAIT_MS, max(0, int(1e3 * wait_s)))
-        self._socket.settimeout(wait_s + _ANSWER_S)
-        self._socket.sendall(_REQUEST.pack(kind, len(name), len(value), wait_ms) + name + value)
-        (length,) = _LENGTH.unpack(self._received(_LENGTH.size))
-        return None if length == ABSENT else self._received(length)
+        try:
+            self._socket.settimeout(wait_s + _ANSWER_S)
+            self._socket.sendall(_REQUEST.pack(kind, len(name), len(value), wait_ms) + name + value)
+            (length,) = _LENGTH.unpack(self._received(_LENGTH.size))
+            return None if length == ABSENT else self._received(length)
+        except OSError:
+            # A later request would take a late answer to this one for its own.
+            self._socket.close()
+            raise
 
     def _received(self, size_bytes: int) -> bytes:
         data = b""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import concurrent.futures
+import contextlib
 import socket
 import threading
 import time
@@ -383,6 +385,27 @@ def test_the_store_gives_what_was_set_first_and_waits(store: TcpStore, port: int
         store.set("late", b"there")
         assert waiting.result() == b"there"
     other.close()
+
+
+def test_a_late_answer_is_not_taken_for_that_to_a_later_request(
+    port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    may_answer = threading.Event()
+    answer = tcp_store._Server._answer
+
+    async def answer_late(server: Any, reader: asyncio.StreamReader) -> bytes | None:
+        content = await answer(server, reader)
+        await asyncio.to_thread(may_answer.wait, WITHIN_S)
+        return content
+
+    monkeypatch.setattr(tcp_store._Server, "_answer", answer_late)
+    monkeypatch.setattr(tcp_store, "_ANSWER_S", 0.2)
+    with serve(port, 1), contextlib.closing(TcpStore("127.0.0.1", port, MEETING_S)) as client:
+        with pytest.raises(TimeoutError):
+            client.set("key", b"value")
+        may_answer.set()
+        with pytest.raises(TimeoutError):
+            client.get("other", 0.0)
 
 
 def test_the_store_keeps_nothing_of_keys_that_nobody_sets(port: int) -> None:
