@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import os
 import socket
 import struct
 import threading
@@ -134,6 +135,11 @@ class TcpStore:
 def _greet(host: str, port: int, timeout_s: float) -> socket.socket:
     connection = socket.create_connection((host, port), timeout_s)
     try:
+        if connection.getsockname() == connection.getpeername():
+            # Where nothing listens on this host, the caller's own port may happen to be this one.
+            # It is left free for rank 0 at once.
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            raise ConnectionRefusedError(errno.ECONNREFUSED, os.strerror(errno.ECONNREFUSED))
         connection.sendall(MAGIC)
     except OSError:
         connection.close()

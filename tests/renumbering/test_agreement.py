@@ -408,6 +408,23 @@ def test_a_late_answer_is_not_taken_for_that_to_a_later_request(
             client.get("other", 0.0)
 
 
+def test_a_caller_that_reaches_itself_has_found_no_store(monkeypatch: pytest.MonkeyPatch) -> None:
+    addresses = []
+
+    def connect_to_itself(*_: object) -> socket.socket:
+        caller = socket.socket()
+        caller.bind(("127.0.0.1", 0))
+        caller.connect(caller.getsockname())
+        addresses.append(caller.getsockname())
+        return caller
+
+    monkeypatch.setattr(tcp_store.socket, "create_connection", connect_to_itself)
+    with pytest.raises(PlinkError, match="no meeting place"):
+        TcpStore("127.0.0.1", 1, 0.0)
+    # Rank 0 can still listen there.
+    socket.create_server(addresses[0]).close()
+
+
 def test_the_store_keeps_nothing_of_keys_that_nobody_sets(port: int) -> None:
     server = tcp_store._Server(1)
     thread = threading.Thread(target=server.run, args=(tcp_store._listen(port),), daemon=True)
