@@ -42,7 +42,7 @@ def torchrun(lab: Lab, host: str, nodes: str, conf: str, folder: Path) -> Iterat
         *("--rdzv-backend=plink", f"--rdzv-endpoint={store}:{PORT}"),
         (
             f"--rdzv-conf={conf},is_host={int(host == lab.names[0])},"
-            "last_call_timeout=5,keep_alive_interval=1,keep_alive_max_attempt=8"
+            "last_call_timeout=5,keep_alive_interval=1,keep_alive_max_attempt=20"
         ),
         *(str(WORKER), str(folder)),
     ]
