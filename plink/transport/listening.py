@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 # Connections that wait in the kernel to be accepted, more than asyncio listens for.
 _BACKLOG = 4096
-# Until the next try where there is no descriptor left.
+# Until the next try, where there is no descriptor left or a task was not cancelled.
 _RETRY_S = 0.1
 
 Address: TypeAlias = tuple[str, int]
@@ -22,9 +22,9 @@ ServeStreams: TypeAlias = Callable[
 
 
 class Acceptor:
-    """Accepts connections and serves each in a task, in the running event loop.
+    """Acceptor of connections, which serves each in a task of the running event loop.
 
-    asyncio has two of its own, neither of which can be ended at any moment: `asyncio.Server` leaves
+    asyncio has two ways, neither of which can be ended at any moment: `asyncio.Server` leaves
     a connection unclosed that it accepts just before, and `sock_accept` one that it has accepted
     when it is cancelled.
 
@@ -53,9 +53,13 @@ class Acceptor:
         for listener in self._listeners:
             self._loop.remove_reader(listener)
             listener.close()
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        while self._tasks:
+            for task in self._tasks:
+                task.cancel()
+            # Before Python 3.12 `asyncio.wait_for` forgets that it was cancelled if what it waits
+            # for has just come.
+            await asyncio.wait(self._tasks, timeout=_RETRY_S)
+            await asyncio.sleep(0)
 
     def _watch(self, listener: socket.socket) -> None:
         if listener.fileno() >= 0:
@@ -83,7 +87,7 @@ class Acceptor:
 
 
 def with_streams(serve: ServeStreams, limit_bytes: int = 1 << 16) -> Serve:
-    """Serve connections by asyncio's streams, and send what was written before they are closed.
+    """Build what serves connections by asyncio's streams, and sends all before it closes them.
 
     Args:
         serve: serves a connection.
@@ -118,13 +122,11 @@ async def listen(serve: ServeStreams, host: str, port: int, limit_bytes: int) ->
     # asyncio finds all addresses of the name, and binds sockets to them.
     loop = asyncio.get_running_loop()
     bound = await loop.create_server(asyncio.Protocol, host, port, start_serving=False)
-    listeners = [one.dup() for one in bound.sockets]
-    bound.close()
-    try:
+    with contextlib.ExitStack() as failed:
+        failed.callback(bound.close)
+        listeners = [failed.enter_context(each.dup()) for each in bound.sockets]
         for listener in listeners:
             listener.listen(_BACKLOG)
-    except OSError:
-        for listener in listeners:
-            listener.close()
-        raise
+        failed.pop_all()
+    bound.close()
     return Acceptor(listeners, with_streams(serve, limit_bytes))

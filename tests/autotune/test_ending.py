@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import socket
 import warnings
@@ -51,8 +52,31 @@ def test_who_calls_while_a_server_ends_is_hung_up_on(
             await acceptor.close()
             assert closed(caller)
 
+    # What earlier tests have left is not charged to this one.
+    gc.collect()
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
         asyncio.run(serve())
         gc.collect()
     assert [str(one.message) for one in warned] == []
+
+
+def test_a_task_that_forgets_that_it_was_cancelled_is_cancelled_again() -> None:
+    has_begun, forgot = asyncio.Event(), asyncio.Event()
+
+    async def serve(_: socket.socket, __: object) -> None:
+        has_begun.set()
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.Event().wait()
+        forgot.set()
+        await asyncio.Event().wait()
+
+    async def end() -> None:
+        with socket.create_server((HOST, 0)) as listener:
+            acceptor = Acceptor([listener], serve)
+            with socket.create_connection(acceptor.address, TIMEOUT_S):
+                await has_begun.wait()
+                await asyncio.wait_for(acceptor.close(), TIMEOUT_S)
+
+    asyncio.run(end())
+    assert forgot.is_set()
