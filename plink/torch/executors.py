@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 
 class SerialExecutor:
-    """Thread that runs tasks one after the other; it starts with the first task, if not before."""
+    """Thread that runs tasks one after the other; it starts with `start` or the first task."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -78,12 +78,15 @@ class Notifier:
         self._idle = 0
 
     def start(self) -> None:
-        """Start the thread that awaits works, unless it runs.
+        """Start the thread that awaits works, and one that calls back, unless they run.
 
         Raises:
             RuntimeError: the interpreter is ending.
         """
         self._awaiting.start()
+        with self._lock:
+            if not self._threads and self._start_thread():
+                self._idle += 1
 
     def submit(self, await_end: Callable[[], None], tell: Callable[[], None]) -> None:
         """Queue `await_end`, which runs after those before, and then `tell`; neither may raise."""

@@ -385,6 +385,7 @@ class PlinkGroup(GlooBeside):
     def _lane(self, device: torch.device) -> Lane:
         if device not in self._lanes:
             down, up = torch.cuda.Stream(device), torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+            self._homebound.start()
             self._lanes[device] = Lane(torch.cuda, down, up, self._homebound)
         return self._lanes[device]
 
