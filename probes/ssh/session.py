@@ -75,7 +75,7 @@ class _SshProcess(remote.RemoteProcess):
 
     def _is_lost(self, notice_s: float) -> bool:
         """Return whether the channel, which just ended, did so because its connection was lost."""
-        # A server sends at least one of them before it closes a channel.
+        # OpenSSH sends at least one of them before it closes a channel.
         has_end = self._channel.eof_received or self._channel.exit_status != -1
         if not has_end and not self._is_closed:
             return True

@@ -25,7 +25,7 @@ from support.require import require_launcher
 from support.slurm import require_slurm, start_slurm
 from torchrun.networks import order_of
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
 needs_torch = pytest.mark.skipif(importlib.util.find_spec("torch") is None, reason="needs torch")
 
 WORKER = Path(__file__).with_name("worker.py")
@@ -131,7 +131,6 @@ def crossings(lab: Lab, ranked: list[str]) -> int:
 
 
 @needs_torch
-@pytest.mark.timeout(600)
 def test_a_training_measures_its_hosts_by_one_line(lab: Lab, tmp_path: Path) -> None:
     assert crossings(lab, lab.names) > 0
     worker = [sys.executable, str(WORKER), f"probe:{tmp_path}", "-"]
@@ -160,7 +159,6 @@ def by_torchrun(lab: Lab, hosts: Sequence[str], logs: Path, words: list[str]) ->
 
 
 @needs_torch
-@pytest.mark.timeout(600)
 def test_torchrun_restarts_a_training_in_the_same_order(lab: Lab, tmp_path: Path) -> None:
     here = lab.names[:2]
     order_of(sorted(here, reverse=True)).save(tmp_path / "order.json")
@@ -170,7 +168,6 @@ def test_torchrun_restarts_a_training_in_the_same_order(lab: Lab, tmp_path: Path
 
 
 @needs_torch
-@pytest.mark.timeout(600)
 def test_torchrun_restarts_a_command_in_the_same_order(lab: Lab, tmp_path: Path) -> None:
     here = sorted(lab.names)[:2]
     order_of(here[::-1]).save(tmp_path / "order.json")

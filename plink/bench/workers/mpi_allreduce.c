@@ -28,7 +28,7 @@
 #define MOST_ADDED 1048576
 #define ADDITIONS 5
 /* The longest that a launcher takes to hear of a rank's death and to end the others. */
-#define NOTICE_S 5
+#define NOTICE_S 10
 
 /* Small whole numbers, so that float32 holds every partial sum exactly; they differ from rank to
  * rank and from place to place, so that a lost or misplaced part shows. */
