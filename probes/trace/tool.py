@@ -20,9 +20,9 @@ _EXIT_WAIT_S = 2.0
 # Exit statuses of a shell that finds no program, or may not run it.
 _NO_PROGRAM = (126, 127)
 _HEAR_S = 1.0
-# How long nothing may be heard of any worker beyond the time that a trace takes. Starting Python
-# with scapy takes a second, and hosts may share processors.
-_ANSWER_WITHIN_S = 15.0
+# How long nothing may be heard of any worker beyond the time that a trace takes. Python with scapy
+# starts in a second, and in twenty where many hosts share busy processors.
+_ANSWER_WITHIN_S = 40.0
 # Answers that come later than this count for the next try.
 _LEAST_WAIT_S = 0.1
 
