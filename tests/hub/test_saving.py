@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -107,6 +108,8 @@ def test_a_snapshot_of_an_iteration_that_is_passed_over_has_the_values_before_it
         leaving.push_pull(HYPERS["sgd"])
         leaving.begin(HYPERS["sgd"])
         leaving.push(0, 2)
+        # Who joins before any of it has arrived begins an iteration earlier.
+        time.sleep(2.0)
         with served.worker() as joining:
             assert joining.iteration == 4
             # Of two, one is refused, which shows that the other one is waiting.
