@@ -89,8 +89,8 @@ def main() -> None:
 
 async def _serve(jobs: dict[str, Served], address: str) -> None:
     server = Server(jobs, lambda text: print(text, file=sys.stderr))
-    listening = await server.listen(address, 0)
-    print(listening.sockets[0].getsockname()[1], flush=True)
+    acceptor = await server.listen(address, 0)
+    print(acceptor.address[1], flush=True)
     await asyncio.Event().wait()
 
 
