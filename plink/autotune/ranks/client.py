@@ -6,12 +6,11 @@ import contextlib
 import logging
 import os
 import random
-import select
 import socket
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from plink.autotune.protocol.handshake import SERVER, authenticate
 from plink.autotune.protocol.messages import (
@@ -26,6 +25,7 @@ from plink.autotune.protocol.messages import (
     to_json,
 )
 from plink.autotune.ranks.settings import Settings
+from plink.base.descriptors import wait_readable
 from plink.base.errors import PlinkError
 from plink.transport.encryption import encrypt
 from plink.transport.encryption import receive as received_from
@@ -132,7 +132,7 @@ class Client:
         """Wait, and run tasks: figures count from one to the next, even if nobody gets them."""
         until = time.monotonic() + seconds
         while not self._is_over.is_set() and (left_s := until - time.monotonic()) > 0.0:
-            if _readable([self._wake_end], left_s):
+            if wait_readable([self._wake_end], left_s):
                 self._run_tasks()
 
     def _converse(self) -> None:
@@ -146,7 +146,7 @@ class Client:
             channel = authenticate(connection, self._secret, self._settings.job)
             _send(connection, channel, self._join())
             while not self._is_over.is_set():
-                readable = _readable([connection.fileno(), self._wake_end])
+                readable = wait_readable([connection.fileno(), self._wake_end])
                 if self._wake_end in readable:
                     for report in self._run_tasks():
                         _send(connection, channel, report)
@@ -175,19 +175,6 @@ class Client:
             if report is not None:
                 made.append(report)
         return made
-
-
-def _readable(descriptors: Sequence[int], timeout_s: float | None = None) -> set[int]:
-    """Return the descriptors that are readable or closed.
-
-    Not by `select`, which knows none from 1,024 on: the engine's connections to some hundred ranks
-    are as many.
-    """
-    poll = select.poll()
-    for descriptor in descriptors:
-        poll.register(descriptor, select.POLLIN)
-    timeout_ms = None if timeout_s is None else 1e3 * timeout_s
-    return {descriptor for descriptor, _ in poll.poll(timeout_ms)}
 
 
 def _send(connection: socket.socket, channel: Channel, message: Message) -> None:

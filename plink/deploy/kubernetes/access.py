@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import os
-import select
 import socket
 import ssl
 import subprocess
@@ -16,6 +15,7 @@ from functools import partial
 from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
+from plink.base.descriptors import wait_readable
 from plink.base.errors import PlinkError, WrongUseError
 from plink.base.interrupts import defer_interrupts
 from plink.base.opening import open_input
@@ -182,14 +182,12 @@ def _end_proxy(process: subprocess.Popen[bytes]) -> None:
 def _wait_until_served(process: subprocess.Popen[bytes]) -> None:
     """Wait until `kubectl proxy` prints that it serves, for at most 30 s."""
     assert process.stdout is not None  # noqa: S101  for the type checker
+    output = process.stdout.fileno()
     said, end_s = b"", time.monotonic() + _PROXY_START_S
-    # Not `select.select`, which knows no descriptor from 1,024 on.
-    poll = select.poll()
-    poll.register(process.stdout, select.POLLIN)
     while b"Starting to serve" not in said:
         left_s = end_s - time.monotonic()
-        ready = left_s > 0 and poll.poll(1e3 * left_s)
-        chunk = os.read(process.stdout.fileno(), 4096) if ready else b""
+        ready = left_s > 0 and wait_readable([output], left_s)
+        chunk = os.read(output, 4096) if ready else b""
         said += chunk
         if not chunk:
             text = said.decode(errors="replace").strip().splitlines()
