@@ -24,7 +24,7 @@ class Closable(Protocol):
     """A connection, or a part of one, that can be closed."""
 
     def close(self) -> object:
-        """Close it."""
+        """Close the connection, or this part of one."""
 
 
 class _SshProcess(remote.RemoteProcess):

@@ -101,11 +101,19 @@ def test_both_orders_are_shown_and_why_they_differ(
 
 @needs_torch
 @pytest.mark.timeout(600)
-def test_torchrun_keeps_the_order(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_torchrun_keeps_the_order(
+    arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     # Every host imports torch: two are enough.
     write_order(Path(arguments[1]), order_file.read_order(arguments[1]).hosts[:2])
-    assert run([*arguments, "--launcher", "torchrun", "--python", sys.executable]) == 0
+    folder, python = tmp_path / "made", tmp_path / "python"
+    folder.mkdir()
+    python.write_text(f'#!/bin/sh\nTMPDIR="{folder}" exec {sys.executable} "$@"\n')
+    python.chmod(0o700)
+    assert run([*arguments, "--launcher", "torchrun", "--python", str(python)]) == 0
     assert "torchrun keeps the order: 2 ranks on 2 hosts" in capsys.readouterr().out
+    # torchrun makes one for its logs.
+    assert not list(folder.glob("torchelastic_*"))
 
 
 @pytest.mark.parametrize("name", ["env", "jax"])
